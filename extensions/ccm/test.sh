@@ -34,8 +34,8 @@ USER_OF_TESTS=${CCM_TEST_USER:-postgres}
 cp -a "$source_dir"/. "$work/build"
 cd "$work/build"
 
-# The parts that read what a network brings, alone
-pure="src/filter.c src/wire.c"
+# The parts that need no server, alone: those that read what a network brings, and the pace
+pure="src/filter.c src/wire.c src/pace.c"
 warnings="-Wall -Wextra -Werror -Wno-sign-compare -g -Isrc"
 gcc -O2 $warnings -o test/properties test/properties.c $pure -lm
 gcc -O1 $warnings -fsanitize=address,undefined -fno-sanitize-recover=all -o test/fuzz test/fuzz.c $pure

@@ -3,6 +3,8 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,11 +55,28 @@ func TestAFailoverMeetsAWarmCache(t *testing.T) {
 		return err
 	})
 	s.warms("shop", reader, writer)
-	// The former writer was started since caches are to be alike, so that a restart finds its own again.
+	s.remembers(reader, writer)
+}
+
+// remembers checks that a primary reads again what it had cached when it is started again, and that its
+// standby has no list of that.
+func (s *story) remembers(primary, standby rig.Member) {
+	s.Helper()
 	s.eventually(30*time.Second, func() error {
-		loaded, err := s.onSocket(writer, "postgres", "SELECT current_setting('shared_preload_libraries') || ' ' || current_setting('pg_prewarm.autoprewarm')")
-		if err == nil && !strings.HasSuffix(loaded, ",pg_prewarm on") {
-			err = errors.New("it has loaded " + loaded)
+		if _, err := os.Stat(filepath.Join(standby.DataDir(), "autoprewarm.blocks")); !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("the standby has a list: %w", err)
+		}
+		_, err := s.onSocket(primary, "rdsadmin", "SELECT pg_catalog.howdah_remember()")
+		return err
+	})
+	const cached = "SELECT count(*) FROM public.pg_buffercache WHERE relfilenode = pg_relation_filenode('public.goods')"
+	had, err := s.onSocket(primary, "postgres", cached)
+	s.must(err, "look at the cache")
+	s.must(s.rig.Call(s.Context(), "RebootDBInstance", &rds.RebootDBInstanceMessage{DBInstanceIdentifier: new("shop-2")}, &rds.RebootDBInstanceResult{}), "reboot the writer")
+	s.eventually(time.Minute, func() error {
+		has, err := s.onSocket(primary, "postgres", cached)
+		if err == nil && has != had {
+			err = fmt.Errorf("it had %s pages before it was started again, and has %s", had, has)
 		}
 		return err
 	})

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "filter.h"
+#include "pace.h"
 #include "tag.h"
 #include "wire.h"
 
@@ -222,6 +223,7 @@ typedef struct CcmJob
 	uint32		end;
 	int			rate;
 	int			batch;
+	CcmPace		pace;			/* the worker's, while there is one */
 	bool		bump;
 	pg_atomic_uint32 stop;		/* set by the leader */
 	pg_atomic_uint32 connected; /* the worker is in its database */

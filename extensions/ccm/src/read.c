@@ -32,6 +32,7 @@ static dsm_segment *segment = NULL;
 static int64 cold_floor = 0;	/* with fewer cold buffers the job ends */
 static bool is_full = false;	/* it has */
 static BackgroundWorkerHandle *reader = NULL;	/* the worker that reads now */
+static CcmPace pace = {0};		/* what the disk has room for, from job to job */
 
 /* Was there trouble with this relation, or with its database? */
 bool
@@ -165,8 +166,10 @@ make_job(const CcmTag *tags, uint32 count)
 	memset(job, 0, offsetof(CcmJob, tags));
 	memcpy(job->tags, tags, sizeof(CcmTag) * (Size) count);
 	job->rate = ccm_rate;
-	/* A batch is read as fast as it can be: a tenth of a second's at most. */
-	job->batch = ccm_rate == 0 ? ccm_batch : Min(ccm_batch, Max(1, ccm_rate / 10));
+	job->batch = ccm_batch;
+	if (job->rate > 0)
+		ccm_pace_begin(&pace, job->rate, GetCurrentTimestamp());
+	job->pace = pace;
 	job->bump = ccm_bump_usage;
 	pg_atomic_init_u32(&job->stop, 0);
 	pg_atomic_init_u32(&job->connected, 0);
@@ -366,6 +369,7 @@ ccm_read_pages(CcmTag *tags, uint32 count, uint32 slices_left, CcmScan *scan)
 	done = scan->skipped - skipped + take_numbers(job, scan);
 	if (is_full)
 		scan->held_back += Max(count - done, 0);
+	pace = job->pace;
 	dsm_detach(segment);
 	segment = NULL;
 }

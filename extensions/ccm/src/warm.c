@@ -11,7 +11,7 @@
  *
  * Replay must not wait for us, either. The lock is taken if it is free, and
  * held for one batch, a tenth of a second at most; a snapshot is not held, and
- * the sleeps that keep the rate are between batches. If replay wants something
+ * the sleeps that keep the pace are between batches. If replay wants something
  * of ours nevertheless it cancels us, which costs the rest of the relation
  * until the next scan. DROP DATABASE ends the worker, and the scan goes on.
  *
@@ -259,6 +259,13 @@ end_of_pages(const CcmJob *job, Relation rel, uint32 begin, uint32 end)
 	return end;
 }
 
+/* A batch is read as fast as it can be: a tenth of a second's at most. */
+static uint32
+batch_size(const CcmJob *job)
+{
+	return job->rate == 0 ? job->batch : Min(job->batch, Max(1, job->pace.pages / 10));
+}
+
 static void
 count_batch(CcmJob *job, uint32 done, int64 read, uint32 skipped)
 {
@@ -285,7 +292,7 @@ warm_batch(CcmJob *job, uint32 begin, const Run *run)
 	/* A snapshot that is left from the look-ups would hold back replay. */
 	InvalidateCatalogSnapshot();
 	end = end_of_pages(job, batch.rel, begin, run->fork);
-	batch.end = Min(end, begin + job->batch);
+	batch.end = Min(end, begin + batch_size(job));
 	batch.deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), HOLD_MS);
 	before = pgBufferUsage.shared_blks_read;
 	if (batch.end > begin)
@@ -388,16 +395,20 @@ may_go_on(CcmJob *job)
 }
 
 /*
- * Wait until so many pages more may have been read. After a stall the rate is
- * what it was: of what was not read meanwhile, a second's worth is made up for.
+ * Wait until as many pages more may be read as were read since `begin`. After a
+ * stall the pace is what it was: of what was not read meanwhile, a second's
+ * worth is made up for, but not if it was the disk that stalled.
  */
 static void
-keep_rate(CcmJob *job, TimestampTz *due, uint64 pages)
+keep_pace(CcmJob *job, TimestampTz *due, uint64 pages, TimestampTz begin)
 {
+	TimestampTz now = GetCurrentTimestamp();
+
 	if (job->rate == 0)
 		return;
-	*due = Max(*due, GetCurrentTimestamp() - USECS_PER_SEC) +
-		(TimestampTz) (pages * USECS_PER_SEC / job->rate);
+	if (ccm_pace_read(&job->pace, job->rate, pages, now - begin, now))
+		*due = now;
+	*due = Max(*due, now - USECS_PER_SEC) + (TimestampTz) (pages * USECS_PER_SEC / job->pace.pages);
 	while (may_go_on(job))
 	{
 		long		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), *due);
@@ -419,6 +430,7 @@ read_job(CcmJob *job)
 	for (uint32 next = job->begin; next < job->end && may_go_on(job);)
 	{
 		uint64		before = pg_atomic_read_u64(&job->read);
+		TimestampTz begin = GetCurrentTimestamp();
 
 		if (next >= run.relation)
 			run.relation = end_of_relation(job, next);
@@ -426,7 +438,7 @@ read_job(CcmJob *job)
 			run.fork = end_of_fork(job, next);
 		next = try_batch(job, next, &run);
 		pgstat_report_stat(false);
-		keep_rate(job, &due, pg_atomic_read_u64(&job->read) - before);
+		keep_pace(job, &due, pg_atomic_read_u64(&job->read) - before, begin);
 	}
 }
 

@@ -6,7 +6,7 @@ use lib $FindBin::RealBin;
 use Ccm;
 use Test::More;
 
-my $primary = primary('primary', 'idle_session_timeout = 100');
+my $primary = primary('primary', 'idle_session_timeout = 500');
 my $standby = standby($primary, 'standby', 'ccm.interval = 1s');
 ok(wait_scans($standby, 4), 'scans');
 is(reader($standby, 'last_error_at IS NULL'), 't', 'without an end of the session in between');

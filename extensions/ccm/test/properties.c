@@ -2,8 +2,9 @@
  *
  * properties.c
  *		What a filter promises: it forgets nothing, it is wrong about one page
- *		in a hundred, and with another seed about other ones; and that a list
- *		of pages comes back as it was sent.
+ *		in a hundred, and with another seed about other ones; that a list of
+ *		pages comes back as it was sent; and that reading keeps a pace which
+ *		leaves room on a disk.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "filter.h"
+#include "pace.h"
 #include "wire.h"
 
 #define CHECK(condition) \
@@ -190,6 +192,111 @@ test_lies(void)
 	free(message);
 }
 
+/*
+ * A disk that serves so many pages in a tenth of a second as fast as they come,
+ * and the others in the next one: so do the limits of control groups, and those
+ * of volumes in a cloud. Others take a share of it.
+ */
+typedef struct Disk
+{
+	double		pages;			/* in a second */
+	double		others;			/* of these */
+	int64_t		slice;
+	double		left;			/* in the slice */
+} Disk;
+
+#define SLICE	100000
+
+static int64_t
+disk_read(Disk *disk, int64_t now, int64_t pages)
+{
+	int64_t		began = now;
+
+	for (; pages > 0; pages--)
+	{
+		if (now / SLICE != disk->slice)
+		{
+			disk->slice = now / SLICE;
+			disk->left = (disk->pages - disk->others) / 10;
+		}
+		if (disk->left < 1)
+			now = (disk->slice + 1) * SLICE;
+		else
+		{
+			disk->left--;
+			now += 50;
+		}
+	}
+	return now - began;
+}
+
+/* Reads for so many seconds as the worker does; returns the pages of a second, and slices that were
+ * taken to the last page. */
+static double
+read_for(CcmPace *pace, Disk *disk, int rate, int64_t *now, int seconds, double *full)
+{
+	int64_t		end = *now + seconds * INT64_C(1000000);
+	int64_t		due = *now;
+	int64_t		all = 0;
+	int64_t		taken = 0;
+
+	ccm_pace_begin(pace, rate, *now);
+	while (*now < end)
+	{
+		int64_t		batch = pace->pages / 10 > 1 ? pace->pages / 10 : 1;
+		int64_t		took = disk_read(disk, *now, batch);
+
+		*now += took;
+		taken += took > SLICE / 2;
+		all += batch;
+		if (ccm_pace_read(pace, rate, batch, took, *now))
+			due = *now;
+		due = (due > *now - 1000000 ? due : *now - 1000000) + batch * 1000000 / pace->pages;
+		if (*now < due)
+			*now = due;
+	}
+	*full = (double) taken / (seconds * 10);
+	return (double) all / seconds;
+}
+
+static void
+test_pace(void)
+{
+	CcmPace		pace = {0};
+	Disk		disk = {.pages = 3000};
+	int64_t		now = INT64_C(800000000000000);
+	double		full;
+	double		read = read_for(&pace, &disk, 8000, &now, 60, &full);
+
+	/* It takes half to all of what the disk has, and seldom all of it. */
+	CHECK(read > 1200 && read < 2600 && full < 0.02);
+
+	/* Others come: their share is left to them, too. */
+	disk.others = 2500;
+	read = read_for(&pace, &disk, 8000, &now, 60, &full);
+	CHECK(read > 200 && read < 450 && full < 0.05);
+
+	/* A fast disk is read at the rate, and soon again after it was slow. */
+	disk = (Disk) {.pages = 1e6};
+	read_for(&pace, &disk, 8000, &now, 120, &full);
+	CHECK(pace.pages > 7900 && full == 0);
+
+	/* A disk that stands still: it begins again. */
+	CHECK(ccm_pace_read(&pace, 8000, 32, INT64_C(60000000), now));
+	CHECK(pace.pages == 80);
+	CHECK(!ccm_pace_read(&pace, 8000, 32, 0, now) && !ccm_pace_read(&pace, 8000, 32, -5, now - 5));
+	CHECK(pace.pages >= 80 && pace.pages < 81);
+
+	/* One page that waits says nothing. */
+	pace = (CcmPace) {0};
+	ccm_pace_begin(&pace, 8000, now);
+	CHECK(!ccm_pace_read(&pace, 8000, 1, 90000, now) && pace.pages == 8000);
+
+	/* The rate counts at once. */
+	ccm_pace_begin(&pace, 100, now);
+	CHECK(pace.pages == 100);
+}
+
 int
 main(void)
 {
@@ -201,6 +308,7 @@ main(void)
 	test_list(100000);
 	test_impossible();
 	test_lies();
-	printf("ok - properties of filters and lists\n");
+	test_pace();
+	printf("ok - properties of filters, lists and the pace\n");
 	return 0;
 }

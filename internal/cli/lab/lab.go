@@ -28,7 +28,7 @@ func Commands(o *cli.Options) []*cobra.Command {
 			"that says what the figures carry, and what not. `howdah lab list` shows those that are built in. An experiment is a small file, " +
 			"so write your own.",
 	}
-	cmd.AddCommand(newList(o), newShow(o), newRun(o), newReport(o), newCompare(o))
+	cmd.AddCommand(newList(o), newShow(o), newRun(o), newWatch(o), newResume(o), newReport(o), newCompare(o))
 	return []*cobra.Command{cmd}
 }
 
@@ -42,27 +42,38 @@ type listed struct {
 }
 
 func newList(o *cli.Options) *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List the experiments that are built in", Args: cli.Args(cobra.NoArgs), Aliases: []string{"ls"}, Example: "  howdah lab list",
+	var runs bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the experiments that are built in, or the runs that there are", Args: cli.Args(cobra.NoArgs), Aliases: []string{"ls"},
+		Example: "  howdah lab list\n  howdah lab list --runs",
 		RunE: func(*cobra.Command, []string) error {
-			all, err := experiment.BuiltIn()
-			if err != nil {
-				return err
+			if runs {
+				return listRuns(o)
 			}
-			var list []listed
-			for _, e := range all {
-				list = append(list, listed{Name: e.Name, Title: e.Title.English, Question: e.Question.English, Points: len(e.Points()), Quick: len(e.Quickly().Points())})
-			}
-			return o.Print(list, func() error {
-				var t screen.Table
-				t.Head("NAME", "TITLE", "RUNS", "QUICK", "QUESTION")
-				for _, e := range list {
-					t.Row(e.Name, e.Title, strconv.Itoa(e.Points), strconv.Itoa(e.Quick), e.Question)
-				}
-				return t.Write(o.Screen.Stdout, o.Screen.Color())
-			})
+			return listExperiments(o)
 		},
 	}
+	cmd.Flags().BoolVar(&runs, "runs", false, "list the runs of this home: those that go on, and those that have ended or were broken off")
+	return cmd
+}
+
+func listExperiments(o *cli.Options) error {
+	all, err := experiment.BuiltIn()
+	if err != nil {
+		return err
+	}
+	var list []listed
+	for _, e := range all {
+		list = append(list, listed{Name: e.Name, Title: e.Title.English, Question: e.Question.English, Points: len(e.Points()), Quick: len(e.Quickly().Points())})
+	}
+	return o.Print(list, func() error {
+		var t screen.Table
+		t.Head("NAME", "TITLE", "RUNS", "QUICK", "QUESTION")
+		for _, e := range list {
+			t.Row(e.Name, e.Title, strconv.Itoa(e.Points), strconv.Itoa(e.Quick), e.Question)
+		}
+		return t.Write(o.Screen.Stdout, o.Screen.Color())
+	})
 }
 
 func newShow(o *cli.Options) *cobra.Command {
@@ -160,6 +171,12 @@ func find(name string) (text []byte, e *experiment.Experiment, err error) {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return text, e, nil
+}
+
+// isFile reports whether a name is that of a file, and not of an experiment that is built in.
+func isFile(name string) bool {
+	_, err := experiment.Source(name)
+	return err != nil
 }
 
 func complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -17,7 +17,7 @@ import (
 	"howdah/internal/cli/screen"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/lab/address"
-	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/book"
 	"howdah/internal/lab/report"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/run"
@@ -27,14 +27,23 @@ import (
 // runFlags are those of a run.
 type runFlags struct {
 	target, targetFile, out, language string
-	quick, writes, dryRun, blind      bool
+	quick, writes, dryRun, keep       bool
+	clock, detach, blind              bool
+	dir                               string // for what connections need: certificates, passwords
 }
 
 // targetVariable has the address of the target, where it is in no argument.
 const targetVariable = "HOWDAH_LAB_TARGET"
 
 func newRun(o *cli.Options) *cobra.Command {
-	var f runFlags
+	cmd, f := newRunWith(o)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, o, args) }
+	return cmd
+}
+
+// newRunWith returns the command, and what its flags are set to once it is run.
+func newRunWith(o *cli.Options) (*cobra.Command, *runFlags) {
+	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use: "run NAME|FILE…", Short: "Make experiments, and write their reports", ValidArgsFunction: complete,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -43,82 +52,123 @@ func newRun(o *cli.Options) *cobra.Command {
 			}
 			return nil
 		},
-		Long: "Makes experiments against a PostgreSQL server, one after the other, and writes each one's report into a directory of its name " +
-			"below --out. A run that was broken off goes on where it was: give the same command again. The lab writes to its own schema, " +
-			target.Schema + ", and to no database that has somebody's tables, unless --allow-writes is given. A password comes from " +
-			"~/.pgpass, PGPASSWORD, --target-file or " + targetVariable + ", and not from an argument, which others see.",
-		Example: "  howdah lab run e3 --quick --target postgresql://app@127.0.0.1/empty\n" +
-			"  howdah lab run mine.yaml --target-file target.txt --out results --lang ja",
-		RunE: func(cmd *cobra.Command, args []string) error { return runAll(cmd.Context(), cmd, o, f, args) },
+		Long: "Makes experiments, one after the other, and writes each one's report into a directory of its name below --out. Without --target " +
+			"the Howdah that is found here makes a database for each, whose name begins with lab-, and removes it afterwards. A run that was " +
+			"broken off goes on where it was: see `howdah lab resume`, or give the same command again with the same --out. The lab writes to " +
+			"its own schema, " + target.Schema + ", and to no database that has somebody's tables, unless --allow-writes is given. A password " +
+			"comes from ~/.pgpass, PGPASSWORD, --target-file or " + targetVariable + ", and not from an argument, which others see.",
+		Example: "  howdah lab run e3 --quick\n" +
+			"  howdah lab run e3 --quick --target postgresql://app@127.0.0.1/empty\n" +
+			"  howdah lab run mine.yaml --target-file target.txt --out results --lang ja --detach",
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.target, "target", "", "address of the server, as postgresql://USER@HOST:PORT/DATABASE")
 	flags.StringVar(&f.targetFile, "target-file", "", "file with the address of the server, also with its password")
-	flags.StringVar(&f.out, "out", "lab", "directory for the results")
+	flags.StringVar(&f.out, "out", "", "directory for the results (default one in the home: see howdah lab list --runs)")
 	flags.StringVar(&f.language, "lang", "both", "language of the reports: en, ja or both")
 	flags.BoolVar(&f.quick, "quick", false, "two minutes or so for each: it shows how the experiment goes, and carries no figures")
 	flags.BoolVar(&f.writes, "allow-writes", false, "write beside tables that are not the lab's, in its own schema")
+	flags.BoolVar(&f.keep, "keep", false, "leave the database that a Howdah made for the experiment")
+	flags.BoolVar(&f.clock, "allow-clock", false, "let the fault clock set this machine's clock, which all that runs here sees")
+	flags.BoolVar(&f.detach, "detach", false, "go on in the background: see howdah lab watch")
 	flags.BoolVar(&f.blind, "blind", false, "do not observe the server meanwhile: reports then do not say what limited it")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and how long it would take")
 	cli.CompleteFiles(cmd, "target-file", "out")
-	return cmd
+	return cmd, f
 }
 
-func runAll(ctx context.Context, cmd *cobra.Command, o *cli.Options, f runFlags, names []string) error {
-	languages, err := languagesOf(f.language)
-	if err != nil {
-		return err
-	}
-	if err := cli.Exclusive(cmd, "target", "target-file"); err != nil {
-		return err
-	}
-	// All are read before the first one runs.
-	var all []run.Options
-	for _, name := range names {
-		text, e, err := find(name)
+func (f *runFlags) run(cmd *cobra.Command, o *cli.Options, names []string) error {
+	if f.dryRun {
+		all, err := f.work(o, names)
 		if err != nil {
 			return err
 		}
-		if f.quick {
-			e = e.Quickly()
-		}
-		all = append(all, run.Options{Experiment: e, Source: string(text), Quick: f.quick, Blind: f.blind, Release: o.Version, Dir: filepath.Join(f.out, e.Name)})
+		return plans(o, all, f.out)
 	}
-	if f.dryRun {
-		return plans(o, all)
-	}
-	dir, err := os.MkdirTemp("", "howdah-lab-")
+	m, all, err := f.begin(cmd, o, names)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	server, err := f.server(o, dir)
+	defer m.flags.remove()
+	if m.entry, err = enter(book.Of(o.Home), m.entry); err != nil {
+		return err
+	}
+	if f.detach {
+		return goOn(cmd.Context(), o, m.entry)
+	}
+	s, err := book.Of(o.Home).Find(m.entry.ID)
 	if err != nil {
 		return err
 	}
-	program, err := pgbench()
-	if err != nil {
-		return err
-	}
-	var results []*result.Result
-	for _, one := range all {
-		one.Target, one.PGBench = &target.Address{Server: server, Writes: f.writes}, program
-		r, err := runOne(ctx, o, one, languages)
-		if err != nil {
-			return fmt.Errorf("%s: %w", one.Experiment.Name, err)
-		}
-		results = append(results, r)
-	}
-	return o.Print(results, func() error { return nil })
+	m.progress = s.Progress
+	return m.make(cmd.Context(), all)
 }
 
+// begin reads all experiments, and checks that their target can be used, before the first one runs.
+func (f *runFlags) begin(cmd *cobra.Command, o *cli.Options, names []string) (*making, []run.Options, error) {
+	languages, err := languagesOf(f.language)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.target != "" && f.targetFile != "" {
+		return nil, nil, fmt.Errorf("--target and --target-file exclude each other: %w", cli.ErrUsage)
+	}
+	all, err := f.work(o, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.dir, err = os.MkdirTemp("", "howdah-lab-"); err != nil {
+		return nil, nil, err
+	}
+	at, targets, err := f.targets(cmd, o)
+	if err != nil {
+		f.remove()
+		return nil, nil, err
+	}
+	for n := range all {
+		all[n].Target = targets(all[n])
+		if err := target.Check(all[n].Target, all[n].Experiment); err != nil {
+			f.remove()
+			return nil, nil, err
+		}
+	}
+	m := &making{o: o, flags: *f, languages: languages}
+	if m.entry, err = f.entryOf(o, cmd, names, at); err != nil {
+		f.remove()
+		return nil, nil, err
+	}
+	return m, all, nil
+}
+
+// remove removes what begin made.
+func (f *runFlags) remove() { os.RemoveAll(f.dir) }
+
 var (
-	errTarget   = errors.New("lab run needs --target, --target-file or " + targetVariable)
 	errPassword = errors.New("others see a password in an argument: use ~/.pgpass, PGPASSWORD, --target-file or " + targetVariable)
 )
 
+// targets returns what the experiments are made against: the server that was named, or else a database of
+// a Howdah, which each experiment has for itself. at names it.
+func (f *runFlags) targets(cmd *cobra.Command, o *cli.Options) (at string, _ func(run.Options) target.Target, err error) {
+	if f.target != "" || f.targetFile != "" || o.Getenv(targetVariable) != "" {
+		server, err := f.server(o, f.dir)
+		return server.Name(), func(run.Options) target.Target { return &target.Address{Server: server, Writes: f.writes} }, err
+	}
+	api, h, err := o.Connect(cmd)
+	if err != nil {
+		return "", nil, err
+	}
+	authority := o.Getenv("AWS_CA_BUNDLE")
+	if h != nil {
+		authority = h.CAFile()
+	}
+	return "Howdah", func(one run.Options) target.Target {
+		return &target.Howdah{API: api, Home: h, CA: authority, Experiment: one.Experiment.Name, Keep: f.keep, Clock: f.clock}
+	}, nil
+}
+
 // server is the target that was named.
-func (f runFlags) server(o *cli.Options, dir string) (address.Server, error) {
+func (f *runFlags) server(o *cli.Options, dir string) (address.Server, error) {
 	text := f.target
 	switch {
 	case f.targetFile != "":
@@ -135,9 +185,6 @@ func (f runFlags) server(o *cli.Options, dir string) (address.Server, error) {
 				return address.Server{}, errPassword
 			}
 		}
-	}
-	if text == "" {
-		return address.Server{}, fmt.Errorf("%w: %w", errTarget, cli.ErrUsage)
 	}
 	return address.Parse(text, dir)
 }
@@ -164,9 +211,10 @@ func pgbench() (string, error) {
 }
 
 // runOne makes one experiment, and shows how far it is.
-func runOne(ctx context.Context, o *cli.Options, one run.Options, languages []string) (*result.Result, error) {
+func runOne(ctx context.Context, o *cli.Options, one run.Options, languages []string, told func(string, run.Progress)) (*result.Result, error) {
 	progress := o.Screen.Begin(o.Now)
 	one.Told = func(p run.Progress) {
+		told(one.Experiment.Name, p)
 		left := ""
 		if p.Left > 0 {
 			left = ", " + screen.Span(p.Left) + " left"
@@ -178,7 +226,17 @@ func runOne(ctx context.Context, o *cli.Options, one run.Options, languages []st
 		progress.Step(one.Experiment.Name, o.Now())
 		progress.Far(fmt.Sprintf("point %d of %d%s: %s%s", p.Point, p.Points, setting, p.Step, left))
 	}
+	if h, ok := one.Target.(*target.Howdah); ok {
+		h.Told = func(step string) {
+			told(one.Experiment.Name, run.Progress{Step: step})
+			progress.Step(one.Experiment.Name, o.Now())
+			progress.Far(step)
+		}
+	}
 	r, err := run.Run(ctx, one)
+	if h, ok := one.Target.(*target.Howdah); ok && h.Keep && err == nil {
+		progress.Note(h.Name() + " is kept; its password is in " + filepath.Join(one.Dir, "pgpass"))
+	}
 	progress.End()
 	if err != nil {
 		return r, err
@@ -197,15 +255,19 @@ type plan struct {
 	Experiment string   `json:"experiment"`
 	Points     int      `json:"points"`
 	Settings   []string `json:"settings"`
-	// Seconds is how long pgbench alone would run.
+	// Seconds is how long the loads alone would run.
 	Seconds int    `json:"seconds"`
+	Bytes   int64  `json:"bytes"` // about what the data take
 	Clients int    `json:"clients"`
 	Dir     string `json:"dir"`
 }
 
-func plans(o *cli.Options, all []run.Options) error {
+func plans(o *cli.Options, all []run.Options, out string) error {
 	var list []plan
 	for _, one := range all {
+		if one.Dir = filepath.Join(out, one.Experiment.Name); out == "" {
+			one.Dir = filepath.Join(book.Of(o.Home).Dir("…"), one.Experiment.Name)
+		}
 		p, err := planOf(one)
 		if err != nil {
 			return err
@@ -214,7 +276,8 @@ func plans(o *cli.Options, all []run.Options) error {
 	}
 	return o.Print(list, func() error {
 		for _, p := range list {
-			o.Say("%s: %d points, pgbench runs for %s in all, up to %d clients, into %s", p.Experiment, p.Points, span(time.Duration(p.Seconds)*time.Second), p.Clients, p.Dir)
+			o.Say("%s: %d points, the loads run for %s in all, up to %d clients, about %s of data, into %s", p.Experiment, p.Points,
+				span(time.Duration(p.Seconds)*time.Second), p.Clients, screen.Bytes(p.Bytes), p.Dir)
 			for _, s := range p.Settings {
 				o.Say("  %s", s)
 			}
@@ -230,26 +293,16 @@ func planOf(one run.Options) (plan, error) {
 	if p.Clients, err = e.Clients(); err != nil {
 		return p, err
 	}
+	if p.Bytes, err = e.Bytes(); err != nil {
+		return p, err
+	}
 	for _, s := range e.Settings() {
 		p.Settings = append(p.Settings, e.Key(s))
-		seconds, err := secondsOf(e, s)
+		seconds, err := e.Seconds(s)
 		if err != nil {
 			return p, err
 		}
 		p.Seconds += seconds * e.Runs
 	}
 	return p, nil
-}
-
-func secondsOf(e *experiment.Experiment, s experiment.Setting) (seconds int, err error) {
-	for _, step := range e.Each {
-		a, err := e.Arguments(step, s)
-		if err != nil {
-			return 0, err
-		}
-		if a.PGBench != nil {
-			seconds += a.PGBench.Warmup + a.PGBench.Seconds
-		}
-	}
-	return seconds, nil
 }

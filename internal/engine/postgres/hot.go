@@ -144,11 +144,12 @@ func Load(ctx context.Context, conn *pgx.Conn, f File, blocks Blocks) (n int64, 
 	return n, nil
 }
 
-// SetUpAsking has a database's members answer Cached and Room. conn is as for SetUpCache, but the
-// library need not be loaded. It is idempotent.
+// SetUpAsking has a database's members answer Cached and Room, and makes what Remember calls. conn is
+// as for SetUpCache, but the library need not be loaded. It is idempotent.
 func SetUpAsking(ctx context.Context, conn *pgx.Conn) error {
 	return execAll(ctx, conn, "CREATE SCHEMA IF NOT EXISTS howdah_cache", "GRANT USAGE ON SCHEMA howdah_cache TO rdsmon",
-		"CREATE EXTENSION IF NOT EXISTS pg_buffercache SCHEMA howdah_cache")
+		"CREATE EXTENSION IF NOT EXISTS pg_buffercache SCHEMA howdah_cache", rememberSQL,
+		"REVOKE ALL ON FUNCTION pg_catalog.howdah_remember FROM PUBLIC")
 }
 
 // Database is one that lets somebody in.

@@ -82,7 +82,7 @@ func (s *settings) intended(hosts []string) (m config.Member, text []byte, diges
 	m = s.host.patroniMember(s.Want, install, hosts)
 	m.Modules = modules
 	if postgres.HasCache(modules) {
-		m.Parameters = withCache(m.Parameters, m.Cluster.Parameters, install.Extension(patroni.PrewarmLibrary))
+		m.Parameters = withCache(m.Parameters, m.Cluster.Parameters)
 	}
 	if s.Leader.Alive() {
 		m.Name = s.named // it takes no other while it runs
@@ -94,18 +94,13 @@ func (s *settings) intended(hosts []string) (m config.Member, text []byte, diges
 
 // withCache returns a member's own settings with the library of cluster cache management; shared are
 // those of all members. Each agent knows what its host has: a server does not start that is to load a
-// library which is not there. A member of a pair of like caches has pg_prewarm besides, if its host
-// has that and no user asked for it: it brings a cache back after a restart.
-func withCache(own, shared map[string]string, prewarm bool) map[string]string {
+// library which is not there.
+func withCache(own, shared map[string]string) map[string]string {
 	const libraries = "shared_preload_libraries"
 	all := map[string]string{}
 	maps.Copy(all, own)
 	listed := cmp.Or(all[libraries], shared[libraries])
-	added := "," + patroni.CacheLibrary
-	if prewarm && own[postgres.CacheSetting] == "on" && !strings.Contains(listed, patroni.PrewarmLibrary) {
-		added += "," + patroni.PrewarmLibrary
-	}
-	all[libraries] = strings.TrimPrefix(listed+added, ",")
+	all[libraries] = strings.TrimPrefix(listed+","+patroni.CacheLibrary, ",")
 	all["ccm.database"] = "rdsadmin"
 	return all
 }

@@ -187,24 +187,14 @@ while :; do sleep 1 & wait $!; done
 func TestTheCacheLibraryComesToTheRest(t *testing.T) {
 	shared := map[string]string{"shared_preload_libraries": "pg_stat_statements,howdah", "archive_command": "/bin/true"}
 	own := map[string]string{"archive_command": "push"}
-	got := withCache(own, shared, true)
+	got := withCache(own, shared)
 	if got["shared_preload_libraries"] != "pg_stat_statements,howdah,ccm" || got["archive_command"] != "push" || len(own) != 1 {
 		t.Errorf("%v, of %v", got, own)
 	}
-	if got := withCache(map[string]string{"shared_preload_libraries": "howdah,auto_explain"}, shared, true); got["shared_preload_libraries"] != "howdah,auto_explain,ccm" {
+	if got := withCache(map[string]string{"shared_preload_libraries": "howdah,auto_explain"}, shared); got["shared_preload_libraries"] != "howdah,auto_explain,ccm" {
 		t.Error(got)
 	}
-	on := map[string]string{"ccm.enabled": "on"}
-	if got := withCache(on, shared, true); got["shared_preload_libraries"] != "pg_stat_statements,howdah,ccm,pg_prewarm" {
-		t.Errorf("of a pair: %v", got)
-	}
-	if got := withCache(on, shared, false); got["shared_preload_libraries"] != "pg_stat_statements,howdah,ccm" {
-		t.Errorf("where it is not installed: %v", got)
-	}
-	if got := withCache(on, map[string]string{"shared_preload_libraries": "pg_prewarm,howdah"}, true); got["shared_preload_libraries"] != "pg_prewarm,howdah,ccm" {
-		t.Errorf("where a user asked for it: %v", got)
-	}
-	if got := withCache(nil, nil, true); got["shared_preload_libraries"] != "ccm" {
+	if got := withCache(nil, nil); got["shared_preload_libraries"] != "ccm" {
 		t.Error(got)
 	}
 }

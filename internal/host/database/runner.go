@@ -19,6 +19,7 @@ import (
 	"howdah/internal/host/database/origin"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/host/database/spare"
+	"howdah/internal/host/database/walahead"
 	"howdah/internal/host/database/warmth"
 	"howdah/internal/host/database/watchdog"
 	"howdah/internal/host/pace"
@@ -46,6 +47,7 @@ type runner struct {
 
 	probe  *probe.Prober
 	warmth *warmth.Keeper
+	wal    *walahead.Reader
 	leases *watchdog.Lease
 	logs   *logKeeper
 	hangs  *watchdog.Server
@@ -87,6 +89,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 	r := &runner{Member: m, host: a, dataDir: filepath.Join(m.Dir(), patroni.DataDir), patroni: &m.Leader, postmaster: &m.Server}
 	r.probe, r.logs = probe.New(a.Agent, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
 	r.warmth = warmth.New(a.Agent, m.ID, r.probe)
+	r.wal = &walahead.Reader{Agent: a.Agent, Member: m.ID, DataDir: r.dataDir, Probe: r.probe}
 	r.leases = &watchdog.Lease{Agent: a.Agent, Patience: a.leasePatience, Tell: func(p proc.Process, look watchdog.LeaseLook) {
 		r.Do(func(context.Context) { r.endHung(p, look) })
 	}}
@@ -108,7 +111,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 
 // Beside are those who look at the database.
 func (r *runner) Beside() []func(context.Context) {
-	return []func(context.Context){r.probe.Run, r.warmth.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run, r.unbar}
+	return []func(context.Context){r.probe.Run, r.warmth.Run, r.wal.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run, r.unbar}
 }
 
 // Told has a configuration rendered that says something else, and started at once what

@@ -75,7 +75,12 @@ func TestTheLifeOfAnEncryptedDatabase(t *testing.T) {
 	a.Cluster.Parameters = map[string]string{"log_statement": "all", "work_mem": "64kB"}
 	a.Encrypted = true
 	w.Assign(a)
-	w.Awaits(a.ID, time.Minute, readyBy(member.ByKey))
+	w.Awaits(a.ID, time.Minute, func(r member.Report) error {
+		if r.OwnerSerial != a.Owner.Serial {
+			return fmt.Errorf("the owner has no database yet: %+v", r)
+		}
+		return readyBy(member.ByKey)(r)
+	})
 	id, encrypted, err := fscrypt.Of(filepath.Join(w.Dir, "members", a.ID))
 	if err != nil || !encrypted {
 		t.Fatalf("the directory of the member is encrypted: %v, %v", encrypted, err)

@@ -54,18 +54,6 @@ type Experiment struct {
 	Quick Quick `json:"quick"`
 }
 
-// Server is an instance or a cluster that Howdah makes. Its values may name factors, as those of steps.
-type Server struct {
-	Class   any  `json:"class,omitempty"`
-	Storage any  `json:"storage,omitempty"` // GiB
-	IOPS    any  `json:"iops,omitempty"`
-	MultiAZ bool `json:"multi_az,omitempty"`
-	// Standbys is how many replicas there are besides.
-	Standbys any `json:"standbys,omitempty"`
-	// Parameters are those of its parameter group.
-	Parameters map[string]string `json:"parameters,omitempty"`
-}
-
 // Factor is one of the things that vary.
 type Factor struct {
 	Name   string `json:"name"`
@@ -133,7 +121,7 @@ const (
 )
 
 func (e *Experiment) check() error {
-	problem := func(form string, args ...any) error { return fmt.Errorf(form, args...) } //nolint:err113 // they are ErrForm
+	problem := fmt.Errorf
 	switch {
 	case !nameForm.MatchString(e.Name):
 		return problem("name: %q is not of small letters and digits", e.Name)
@@ -148,7 +136,7 @@ func (e *Experiment) check() error {
 	case len(e.Factors) > mostFactors:
 		return problem("factors: there are %d, and %d may be", len(e.Factors), mostFactors)
 	}
-	for _, check := range []func() error{e.checkFactors, e.checkNeeds, e.checkQuick, e.checkSteps, e.checkComparisons} {
+	for _, check := range []func() error{e.checkFactors, e.checkNeeds, e.checkQuick, e.checkSteps, e.checkServer, e.checkComparisons} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -192,23 +180,6 @@ func plain(levels []any) error {
 	slices.Sort(all)
 	if len(slices.Compact(all)) != len(levels) {
 		return errors.New("one of them is there twice") //nolint:err113
-	}
-	return nil
-}
-
-// Needs of experiments, and what it is that a target then has to be able to.
-var needs = map[string]string{
-	"howdah":   "be a Howdah, which makes and removes databases",
-	"writes":   "let the lab write",
-	"standbys": "have standbys",
-	"faults":   "let the lab break its hosts",
-}
-
-func (e *Experiment) checkNeeds() error {
-	for _, n := range e.Needs {
-		if needs[n] == "" {
-			return fmt.Errorf("needs: %q is not known", n) //nolint:err113
-		}
 	}
 	return nil
 }

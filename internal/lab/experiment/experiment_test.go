@@ -169,7 +169,7 @@ func TestWhatIsBuiltIn(t *testing.T) {
 		t.Fatalf("%d: %v", len(all), err)
 	}
 	for _, e := range all {
-		if e.Runs < 3 || e.Title.Japanese == "" || e.Question.Japanese == "" || e.Document == "" {
+		if e.Runs < 3 || e.Title.Japanese == "" || e.Question.Japanese == "" || e.Document == "" && e.Name != "drill" {
 			t.Errorf("%s lacks runs, Japanese, or its document: %+v", e.Name, e)
 		}
 		if n := len(e.Quickly().Points()); n > 12 {

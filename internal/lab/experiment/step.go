@@ -61,11 +61,13 @@ type Arguments struct {
 	PGBench *PGBench
 	SQL     *SQL
 	CatchUp *CatchUp
+	ServerSteps
+	TPCC *TPCC
 }
 
 // Arguments returns the arguments of a step for a setting.
 func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
-	filled, err := e.Fill(map[string]any(step[step.Kind()]), s)
+	filled, err := e.Fill(step[step.Kind()], s)
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", step.Kind(), err)
 	}
@@ -82,8 +84,11 @@ func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
 	case "catch_up":
 		a.CatchUp = &CatchUp{}
 		err = errors.Join(decode(filled, a.CatchUp), a.CatchUp.check())
+	case "tpcc":
+		a.TPCC = &TPCC{}
+		err = errors.Join(decode(filled, a.TPCC), a.TPCC.check())
 	default:
-		err = ErrKind
+		err = a.read(step.Kind(), filled)
 	}
 	if err != nil {
 		return a, fmt.Errorf("%w: %s: %w", ErrForm, step.Kind(), err)
@@ -93,7 +98,8 @@ func (e *Experiment) Arguments(step Step, s Setting) (a Arguments, err error) {
 
 var (
 	// ErrKind says that there is no such step.
-	ErrKind = errors.New("there is no such step: there are init, pgbench, sql and catch_up")
+	ErrKind = errors.New("there is no such step: there are init, pgbench, sql, catch_up, tpcc, restore, reboot, failover, crash, fault, " +
+		"bulk_load, vacuum and buffers")
 	// ErrArgument says that a step cannot be done so.
 	ErrArgument = errors.New("it cannot be done so")
 )
@@ -191,6 +197,10 @@ func (e *Experiment) Clients() (most int, err error) {
 			}
 			if a.PGBench != nil {
 				most = max(most, a.PGBench.Clients)
+			}
+			most = max(most, a.clients())
+			if a.TPCC != nil {
+				most = max(most, a.TPCC.sessions())
 			}
 		}
 	}

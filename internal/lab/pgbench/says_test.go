@@ -124,3 +124,15 @@ func TestArguments(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// A run in which nothing was done in time says no rate, and is understood.
+func TestARunWithoutATransaction(t *testing.T) {
+	t.Parallel()
+	var r Result
+	if err := r.summary("number of clients: 8\nduration: 1 s\nnumber of transactions actually processed: 0\n"); err != nil || r.TPS != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := r.summary("number of transactions actually processed: 5\n"); !errors.Is(err, ErrSays) {
+		t.Error(err)
+	}
+}

@@ -62,9 +62,11 @@ type Point struct {
 	// Commands are those that were run, without passwords.
 	Commands []string `json:"commands,omitempty"`
 	Errors   []string `json:"errors,omitempty"`
+	// Marks say what was done when, and Faults which faults were made.
+	Marks  []Mark  `json:"marks,omitempty"`
+	Faults []Fault `json:"faults,omitempty"`
 	// Observed has what was seen meanwhile: one for each step that made a load.
 	Observed []Observation `json:"observed,omitempty"`
-	Marks    []Mark        `json:"marks,omitempty"`
 	// Struck says why the point does not count; "": it does.
 	Struck string `json:"struck,omitempty"`
 }

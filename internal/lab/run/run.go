@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/fault"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
 )
@@ -26,7 +27,7 @@ type Options struct {
 	Release    string
 	// Dir is where the result is, or will be.
 	Dir    string
-	Target *target.Address
+	Target target.Target
 	// PGBench is the program.
 	PGBench string
 	// Blind says that nothing is observed: what observing costs can be measured so.
@@ -56,28 +57,54 @@ var (
 // mostFailures is after how many points in a row that failed nothing more is tried.
 const mostFailures = 3
 
-// Run makes all points that are missing. It returns what there is also with an error.
-func Run(ctx context.Context, o Options) (*result.Result, error) {
+// closeWithin is how long removing what was made may take.
+const closeWithin = 10 * time.Minute
+
+// Run makes all points that are missing. It returns what there is also with an error. What it made for
+// that is gone afterwards, also if ctx has ended.
+func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	unlock, err := lock(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	r, err := o.begin(ctx)
-	if err != nil {
+	if err := fault.Heal(ctx, o.Dir); err != nil {
+		return nil, err
+	}
+	if r, err = o.find(); err != nil {
 		return r, err
 	}
+	first, more := r.Next(o.Experiment)
+	if !more {
+		return r, o.end(r)
+	}
+	if err := target.Check(o.Target, o.Experiment); err != nil {
+		return r, err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+		defer cancel()
+		err = errors.Join(err, o.Target.Close(closing))
+	}()
+	if err := o.begin(ctx, r, first); err != nil {
+		return r, err
+	}
+	return r, o.measureAll(ctx, r)
+}
+
+// measureAll makes all points that are missing.
+func (o Options) measureAll(ctx context.Context, r *result.Result) error {
 	for failures := 0; ; {
 		p, more := r.Next(o.Experiment)
 		if !more {
-			break
+			return o.end(r)
 		}
 		point, ticks, err := o.measure(ctx, r, p)
 		if err != nil {
-			return r, err
+			return err
 		}
 		if err := result.Append(o.Dir, ticks); err != nil {
-			return r, err
+			return err
 		}
 		r.Points = append(r.Points, point)
 		if failures++; point.Struck == "" {
@@ -87,15 +114,21 @@ func Run(ctx context.Context, o Options) (*result.Result, error) {
 			r.Problems = append(r.Problems, where+": "+point.Struck)
 		}
 		if err := result.Write(o.Dir, r); err != nil {
-			return r, err
+			return err
 		}
 		if failures == mostFailures {
-			return r, fmt.Errorf("%w: %s", ErrFails, point.Struck)
+			return fmt.Errorf("%w: %s", ErrFails, point.Struck)
 		}
 	}
-	r.Ended = time.Now().UTC()
+}
+
+// end sums up what was measured.
+func (o Options) end(r *result.Result) error {
+	if r.Ended.IsZero() {
+		r.Ended = time.Now().UTC()
+	}
 	r.Sum(o.Experiment)
-	return r, result.Write(o.Dir, r)
+	return result.Write(o.Dir, r)
 }
 
 // lock keeps others from writing the same result.
@@ -118,51 +151,114 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// begin finds what there is, checks the target, and prepares it.
-func (o Options) begin(ctx context.Context) (*result.Result, error) {
+// find finds what there is of the run.
+func (o Options) find() (*result.Result, error) {
 	r, err := result.Read(o.Dir)
-	fresh := errors.Is(err, os.ErrNotExist)
 	switch {
-	case fresh:
-		r = &result.Result{
+	case errors.Is(err, os.ErrNotExist):
+		return &result.Result{
 			Schema: result.Schema, Experiment: o.Experiment.Name, Quick: o.Quick, Howdah: o.Release, Began: time.Now().UTC(), Source: o.Source,
-		}
+		}, nil
 	case err != nil:
 		return nil, err
-	case r.Experiment != o.Experiment.Name || r.Quick != o.Quick || r.Source != o.Source || r.Target.Name != o.Target.Server.Name():
+	case r.Experiment != o.Experiment.Name || r.Quick != o.Quick || r.Source != o.Source || r.Target.Name != o.Target.Name():
 		return nil, fmt.Errorf("%w: %s", ErrOther, o.Dir)
+	}
+	return r, nil
+}
+
+// begin checks the target, and prepares it.
+func (o Options) begin(ctx context.Context, r *result.Result, first experiment.Point) error {
+	clients, err := o.Experiment.Clients()
+	if err != nil {
+		return err
+	}
+	w, err := o.Experiment.Wanted(first.Setting)
+	if err != nil {
+		return err
+	}
+	o.tell(r, first, "server")
+	if err := o.Target.Open(ctx, w); err != nil {
+		return err
+	}
+	if err := o.Target.Prepare(ctx, clients); err != nil {
+		return err
+	}
+	if r.Target, err = o.Target.Describe(ctx); err != nil {
+		return err
+	}
+	(&doing{Options: o, run: r}).environment(ctx, r)
+	if err := o.prepare(ctx, r, first); err != nil {
+		return err
+	}
+	return result.Write(o.Dir, r)
+}
+
+// keeper is a target that keeps the data of Prepare, so that they are prepared once.
+type keeper interface {
+	HasData() bool
+	Snapshot(ctx context.Context) error
+	Restore(ctx context.Context, w experiment.Wanted) error
+}
+
+// prepare prepares the data. What was prepared may be gone since a run was broken off.
+func (o Options) prepare(ctx context.Context, r *result.Result, p experiment.Point) error {
+	k, keeps := o.Target.(keeper)
+	keeps = keeps && o.Experiment.Restores()
+	if keeps && k.HasData() {
+		return nil
+	}
+	for _, step := range o.Experiment.Prepare {
+		d := &doing{Options: o, run: r, tell: func(step string) { o.tell(r, p, step) }}
+		o.tell(r, p, step.Kind())
+		if err := d.step(ctx, step, p.Setting); err != nil {
+			return fmt.Errorf("prepare the experiment: %w", err)
+		}
+	}
+	if keeps {
+		o.tell(r, p, "snapshot")
+		return k.Snapshot(ctx)
+	}
+	return nil
+}
+
+// become gives the target the form that a setting wants. Where it is restored, that has it.
+func (o Options) become(ctx context.Context, r *result.Result, p experiment.Point) error {
+	if o.Experiment.Restores() {
+		return nil
+	}
+	w, err := o.Experiment.Wanted(p.Setting)
+	if err != nil {
+		return err
+	}
+	anew, err := o.Target.Become(ctx, w)
+	if err != nil || !anew {
+		return err
 	}
 	clients, err := o.Experiment.Clients()
 	if err != nil {
-		return r, err
+		return err
 	}
 	if err := o.Target.Prepare(ctx, clients); err != nil {
-		return r, err
+		return err
 	}
-	if r.Target, err = o.Target.Describe(ctx); err != nil {
-		return r, err
-	}
-	// What was prepared may be gone since a run was broken off.
-	if _, more := r.Next(o.Experiment); more {
-		(&doing{Options: o}).environment(ctx, r)
-		first := o.Experiment.Points()[0]
-		for _, step := range o.Experiment.Prepare {
-			d := &doing{Options: o}
-			o.tell(r, first, step.Kind())
-			if err := d.step(ctx, step, first.Setting); err != nil {
-				return r, fmt.Errorf("prepare the experiment: %w", err)
-			}
-		}
-	}
-	return r, result.Write(o.Dir, r)
+	return o.prepare(ctx, r, p)
 }
 
 // measure makes one point. An error is one of ours, or the end of ctx; what went wrong at the target is
 // in the point.
 func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Point) (result.Point, []result.Tick, error) {
-	d := &doing{Options: o, number: len(r.Points)}
+	d := &doing{Options: o, run: r, number: len(r.Points), tell: func(step string) { o.tell(r, p, step) }}
 	d.point = result.Point{
 		Setting: o.Experiment.Key(p.Setting), Levels: p.Setting, Run: p.Run, Began: time.Now().UTC(), Figures: map[string]float64{},
+	}
+	o.tell(r, p, "server")
+	if err := o.become(ctx, r, p); err != nil {
+		if ctx.Err() != nil {
+			return d.point, nil, ctx.Err()
+		}
+		d.point.Struck = fmt.Sprintf("the server cannot be made ready: %v", err)
+		return d.point, nil, nil
 	}
 	for _, step := range o.Experiment.Each {
 		o.tell(r, p, step.Kind())

@@ -23,9 +23,11 @@ import (
 // doing is a point that is being made.
 type doing struct {
 	Options
+	run    *result.Result
 	number int
 	point  result.Point
 	ticks  []result.Tick
+	tell   func(step string)
 }
 
 func (d *doing) step(ctx context.Context, step experiment.Step, s experiment.Setting) error {
@@ -39,12 +41,16 @@ func (d *doing) step(ctx context.Context, step experiment.Step, s experiment.Set
 		return d.pgbench(ctx, *a.PGBench)
 	case a.SQL != nil:
 		return d.sql(ctx, *a.SQL)
-	default:
+	case a.TPCC != nil:
+		return d.tpcc(ctx, *a.TPCC)
+	case a.CatchUp != nil:
 		return d.catchUp(ctx, *a.CatchUp)
+	default:
+		return d.serverStep(ctx, a.ServerSteps, s)
 	}
 }
 
-func (d *doing) server() address.Server { return d.Target.Server.In(target.Schema) }
+func (d *doing) server() address.Server { return d.Target.At().In(target.Schema) }
 
 func (d *doing) figure(name string, value float64) {
 	if d.point.Figures == nil {
@@ -93,25 +99,12 @@ const mostFailed = 0.001
 
 // pgbench warms up, and measures.
 func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
-	dir, err := os.MkdirTemp(d.Dir, "pgbench-")
+	o, remove, err := d.load(a)
 	if err != nil {
-		return fmt.Errorf("make a directory for pgbench: %w", err)
+		return err
 	}
-	defer os.RemoveAll(dir)
-	o := pgbench.Options{
-		Program: d.PGBench, Server: d.server(), Clients: a.Clients, Threads: a.Threads, Protocol: a.Protocol, Rate: a.Rate,
-		Limit: time.Duration(a.LimitMS) * time.Millisecond, Vacuum: a.Vacuum, Dir: dir,
-	}
-	for n, s := range a.Scripts {
-		script := pgbench.Script{Builtin: s.Builtin, Weight: s.Weight}
-		if s.SQL != "" {
-			script.File = filepath.Join(dir, fmt.Sprintf("script-%d.sql", n+1))
-			if err := os.WriteFile(script.File, []byte(s.SQL+"\n"), 0o600); err != nil {
-				return err
-			}
-		}
-		o.Scripts = append(o.Scripts, script)
-	}
+	defer remove()
+	dir := o.Dir
 	if a.Warmup > 0 {
 		warm := o
 		warm.Time = time.Duration(a.Warmup) * time.Second
@@ -145,6 +138,31 @@ func loadOf(a experiment.PGBench, o pgbench.Options, r pgbench.Result) verdict.L
 		l.LatencyMS = 0
 	}
 	return l
+}
+
+// load is a run of pgbench, in a directory of its own, which remove removes.
+func (d *doing) load(a experiment.PGBench) (o pgbench.Options, remove func(), err error) {
+	dir, err := os.MkdirTemp(d.Dir, "pgbench-")
+	if err != nil {
+		return o, nil, fmt.Errorf("make a directory for pgbench: %w", err)
+	}
+	remove = func() { os.RemoveAll(dir) }
+	o = pgbench.Options{
+		Program: d.PGBench, Server: d.server(), Clients: a.Clients, Threads: a.Threads, Protocol: a.Protocol, Rate: a.Rate,
+		Limit: time.Duration(a.LimitMS) * time.Millisecond, Vacuum: a.Vacuum, Dir: dir,
+	}
+	for n, s := range a.Scripts {
+		script := pgbench.Script{Builtin: s.Builtin, Weight: s.Weight}
+		if s.SQL != "" {
+			script.File = filepath.Join(dir, fmt.Sprintf("script-%d.sql", n+1))
+			if err := os.WriteFile(script.File, []byte(s.SQL+"\n"), 0o600); err != nil {
+				remove()
+				return o, nil, err
+			}
+		}
+		o.Scripts = append(o.Scripts, script)
+	}
+	return o, remove, nil
 }
 
 // found keeps what a run of pgbench found.
@@ -181,7 +199,8 @@ func (d *doing) percentiles(prefix string, h *hdrhistogram.Histogram) {
 
 var errBehind = errors.New("a standby has not caught up")
 
-// catchUp waits until all standbys that are connected have replayed what is written by now.
+// catchUp waits until all standbys that are connected have replayed what is written by now. A figure for
+// each has the time when it had: _1 is the first one.
 func (d *doing) catchUp(ctx context.Context, a experiment.CatchUp) error {
 	conn, err := d.connect(ctx)
 	if err != nil {
@@ -193,11 +212,16 @@ func (d *doing) catchUp(ctx context.Context, a experiment.CatchUp) error {
 	if err := conn.QueryRow(ctx, "SELECT pg_catalog.pg_current_wal_lsn()::text").Scan(&until); err != nil {
 		return err
 	}
-	const sql = "SELECT coalesce(string_agg(application_name, ', '), '') FROM pg_catalog.pg_stat_replication WHERE replay_lsn IS NULL OR replay_lsn < $1::pg_lsn"
-	for {
+	const sql = `SELECT coalesce(string_agg(application_name, ', ') FILTER (WHERE late), ''), count(*) FILTER (WHERE NOT late)
+		FROM (SELECT application_name, replay_lsn IS NULL OR replay_lsn < $1::pg_lsn AS late FROM pg_catalog.pg_stat_replication) s`
+	for seen := 0; ; {
 		var late string
-		if err := conn.QueryRow(ctx, sql, until).Scan(&late); err != nil {
+		var done int
+		if err := conn.QueryRow(ctx, sql, until).Scan(&late, &done); err != nil {
 			return err
+		}
+		for ; seen < done; seen++ {
+			d.figure(fmt.Sprintf("%s_%d", a.Figure, seen+1), time.Since(began).Seconds())
 		}
 		switch {
 		case late == "":

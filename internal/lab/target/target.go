@@ -1,4 +1,5 @@
-// Package target has what experiments are made against.
+// Package target has what experiments are made against: any server by its address, or a Howdah, which
+// makes a database for the experiment and removes it afterwards.
 package target
 
 import (
@@ -6,29 +7,45 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/lab/address"
+	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/own"
 	"howdah/internal/lab/result"
 )
 
 // Schema is where all of the lab's own tables are, and the only one that it writes to.
-const Schema = "howdah_lab"
+const Schema = own.Schema
 
 // mark is the comment on a schema that the lab made.
-const mark = "made by howdah lab; it may be dropped"
+const mark = own.Mark
 
-// Address is any PostgreSQL server, by its address.
-type Address struct {
-	Server address.Server
-	// Writes says that the user lets the lab write beside data that are not its own.
-	Writes bool
+// Target is what experiments are made against. One run uses it at a time.
+type Target interface {
+	// Name tells it from all others: all points of a result are of one target. It is known before Open.
+	Name() string
+	// Able lists what it can do, in the words of package experiment.
+	Able() []string
+	// Open makes it ready, in the form that the first setting wants. What a run that was broken off
+	// left is used or removed.
+	Open(ctx context.Context, first experiment.Wanted) error
+	// Become gives it another form. anew says that it has none of the data that it had.
+	Become(ctx context.Context, w experiment.Wanted) (anew bool, err error)
+	// At is how one connects now. It may be another server after Become, and after steps that restore.
+	At() address.Server
+	// Prepare checks that the lab may and can use the target, and makes the lab's schema. clients is
+	// how many connections the experiment needs at most.
+	Prepare(ctx context.Context, clients int) error
+	// Describe says what the target is.
+	Describe(ctx context.Context) (result.Target, error)
+	// Close removes what Open and the others made, unless the user keeps it. It is called after every
+	// Open, also one that failed.
+	Close(ctx context.Context) error
 }
 
 var (
+	// ErrUnable says that a target cannot do what an experiment needs.
+	ErrUnable = errors.New("the experiment needs another target")
 	// ErrStandby says that a target takes no writes.
 	ErrStandby = errors.New("the target is a standby: give the address of its primary")
 	// ErrForeign says that a target has somebody's data.
@@ -41,152 +58,13 @@ var (
 	ErrRoom = errors.New("the target has too little room")
 )
 
-// Prepare checks that the lab may and can use the target, and makes the lab's schema. clients is how
-// many connections the experiment needs at most.
-func (a *Address) Prepare(ctx context.Context, clients int) error {
-	conn, err := pgx.ConnectConfig(ctx, a.Server.Config())
-	if err != nil {
-		return fmt.Errorf("connect to the target: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	for _, check := range []func() error{
-		func() error { return primary(ctx, conn) },
-		func() error { return takes(ctx, conn, clients) },
-		func() error { return a.mayWrite(ctx, conn) },
-	} {
-		if err := check(); err != nil {
-			return err
+// Check refuses an experiment that needs more than a target can do.
+func Check(t Target, e *experiment.Experiment) error {
+	able := t.Able()
+	for _, need := range e.Requires() {
+		if !slices.Contains(able, need) {
+			return fmt.Errorf("%w: for %s the target has to %s, and %s does not", ErrUnable, e.Name, experiment.Need(need), t.Name())
 		}
 	}
-	return makeSchema(ctx, conn)
-}
-
-func primary(ctx context.Context, conn *pgx.Conn) error {
-	var standby bool
-	if err := conn.QueryRow(ctx, "SELECT pg_catalog.pg_is_in_recovery()").Scan(&standby); err != nil {
-		return fmt.Errorf("ask the target what it is: %w", err)
-	}
-	if standby {
-		return ErrStandby
-	}
 	return nil
-}
-
-// takes checks that so many clients find a place besides those that are there.
-func takes(ctx context.Context, conn *pgx.Conn, clients int) error {
-	const sql = `SELECT pg_catalog.current_setting('max_connections')::int - pg_catalog.current_setting('superuser_reserved_connections')::int,
-		(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_catalog.pg_backend_pid())::int`
-	var most, there int
-	if err := conn.QueryRow(ctx, sql).Scan(&most, &there); err != nil {
-		return fmt.Errorf("ask the target how many connections it takes: %w", err)
-	}
-	// Observers have connections, too.
-	if need := clients + 2; need > most-there {
-		return fmt.Errorf("%w: it needs %d, and of %d %d are taken: raise max_connections, or use fewer clients", ErrClients, need, most, there)
-	}
-	return nil
-}
-
-// mayWrite refuses a database in which anybody else has a table with rows.
-func (a *Address) mayWrite(ctx context.Context, conn *pgx.Conn) error {
-	if a.Writes {
-		return nil
-	}
-	const sql = `SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
-		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE c.relkind IN ('r', 'p', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema', $1) AND n.nspname NOT LIKE 'pg\_%'
-			AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-		ORDER BY 1 LIMIT 4`
-	rows, err := conn.Query(ctx, sql, Schema)
-	if err != nil {
-		return fmt.Errorf("ask the target for its tables: %w", err)
-	}
-	foreign, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return fmt.Errorf("ask the target for its tables: %w", err)
-	}
-	if len(foreign) > 0 {
-		return fmt.Errorf("%w: %s. An empty database is best; with --allow-writes the lab makes its own tables beside them, in the schema %s", ErrForeign, strings.Join(foreign, ", "), Schema)
-	}
-	return nil
-}
-
-func makeSchema(ctx context.Context, conn *pgx.Conn) error {
-	ours, err := isOurs(ctx, conn)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		// Both or neither: a schema without its mark would be somebody's.
-		_, err = conn.Exec(ctx, "BEGIN; CREATE SCHEMA "+Schema+"; COMMENT ON SCHEMA "+Schema+" IS '"+mark+"'; COMMIT")
-	case err == nil && !ours:
-		return ErrSchema
-	}
-	if err != nil {
-		return fmt.Errorf("make the lab's schema: %w", err)
-	}
-	return nil
-}
-
-func isOurs(ctx context.Context, conn *pgx.Conn) (ours bool, err error) {
-	const sql = "SELECT coalesce(pg_catalog.obj_description(oid, 'pg_namespace') = $2, false) FROM pg_catalog.pg_namespace WHERE nspname = $1"
-	err = conn.QueryRow(ctx, sql, Schema, mark).Scan(&ours)
-	return ours, err
-}
-
-// Clear removes the lab's schema, and nothing else.
-func (a *Address) Clear(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, a.Server.Config())
-	if err != nil {
-		return fmt.Errorf("connect to the target: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	ours, err := isOurs(ctx, conn)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err == nil && !ours {
-		return ErrSchema
-	}
-	if err == nil {
-		_, err = conn.Exec(ctx, "DROP SCHEMA "+Schema+" CASCADE")
-	}
-	if err != nil {
-		return fmt.Errorf("remove the lab's schema: %w", err)
-	}
-	return nil
-}
-
-// Describe says what the target is.
-func (a *Address) Describe(ctx context.Context) (result.Target, error) {
-	t := result.Target{Name: a.Server.Name(), Kind: "address", Parameters: map[string]string{}}
-	conn, err := pgx.ConnectConfig(ctx, a.Server.Config())
-	if err != nil {
-		return t, fmt.Errorf("connect to the target: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	if err := conn.QueryRow(ctx, "SELECT pg_catalog.version()").Scan(&t.Version); err != nil {
-		return t, fmt.Errorf("ask the target for its version: %w", err)
-	}
-	rows, err := conn.Query(ctx, "SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings WHERE source NOT IN ('default', 'override', 'client', 'session') ORDER BY name")
-	if err != nil {
-		return t, fmt.Errorf("ask the target for its parameters: %w", err)
-	}
-	var name, value string
-	_, err = pgx.ForEachRow(rows, []any{&name, &value}, func() error {
-		t.Parameters[name] = masked(name, value)
-		return nil
-	})
-	if err != nil {
-		return t, fmt.Errorf("ask the target for its parameters: %w", err)
-	}
-	return t, nil
-}
-
-// secret lists parameters whose values may have passwords or keys in them.
-var secret = []string{"primary_conninfo", "archive_command", "restore_command", "archive_cleanup_command", "recovery_end_command", "ssl_passphrase_command", "ccm.upstream_conninfo"}
-
-func masked(name, value string) string {
-	if value != "" && slices.Contains(secret, name) {
-		return "(" + strconv.Itoa(len(value)) + " letters, not shown)"
-	}
-	return value
 }

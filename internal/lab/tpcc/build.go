@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"howdah/internal/lab/own"
 	"howdah/internal/lab/tpcc/layout"
 	"howdah/internal/lab/tpcc/load"
 	"howdah/internal/lab/tpcc/routine"
@@ -78,9 +79,10 @@ type Progress struct {
 	Elapsed time.Duration
 }
 
-// Build makes the database of a load. A database that it made before is built anew. A schema that it
-// did not make is left alone, with ErrForeign. Other errors are ErrBusy, ErrStandby, ErrNoRoom,
-// ErrOption, and those of the server; then the schema remains, unfinished, and may be built again.
+// Build makes the database of a load, and the lab's schema if it is not there. A database that it made
+// before is built anew. What is not the lab's is left alone, with ErrForeign. Other errors are ErrBusy,
+// ErrStandby, ErrNoRoom, ErrOption, and those of the server; then the database remains, unfinished, and
+// may be built again.
 // config must lead to the server itself and not to a pooler. progress, if it is set, is called at each
 // phase and each second, never twice at a time.
 func Build(ctx context.Context, config *pgx.ConnConfig, o BuildOptions, progress func(Progress)) error {
@@ -153,7 +155,7 @@ func (b *builder) build(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if _, err := conn.Exec(ctx, comment); err != nil {
-		return fmt.Errorf("mark schema %s as finished: %w", b.o.Schema, err)
+		return fmt.Errorf("mark the database in schema %s as finished: %w", b.o.Schema, err)
 	}
 	b.enter(Finished)
 	return nil
@@ -163,18 +165,26 @@ func (b *builder) layout() layout.Options {
 	return layout.Options{Schema: quoted(b.o.Schema), Unlogged: b.o.Unlogged, Fillfactor: b.o.Fillfactor}
 }
 
-// create makes the tables with their keys, and the mark, at once.
+// create makes the tables with their keys, and the marks, at once.
 func (b *builder) create(ctx context.Context, conn *pgx.Conn, about About) error {
 	comment, err := about.comment(b.o.Schema)
 	if err != nil {
 		return err
 	}
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		statements := []string{"CREATE SCHEMA " + quoted(b.o.Schema), comment}
+		var statements []string
+		var there bool
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", b.o.Schema).Scan(&there); err != nil {
+			return err
+		}
+		if !there {
+			schema := quoted(b.o.Schema)
+			statements = append(statements, "CREATE SCHEMA "+schema, "COMMENT ON SCHEMA "+schema+" IS '"+own.Mark+"'")
+		}
 		for _, table := range layout.Tables() {
 			statements = append(statements, table.Create(b.layout()))
 		}
-		for _, sql := range statements {
+		for _, sql := range append(statements, comment) {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err
 			}
@@ -182,7 +192,7 @@ func (b *builder) create(ctx context.Context, conn *pgx.Conn, about About) error
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("create schema %s: %w", b.o.Schema, err)
+		return fmt.Errorf("create the tables in schema %s: %w", b.o.Schema, err)
 	}
 	return nil
 }

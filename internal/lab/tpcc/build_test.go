@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/lab/own"
 	"howdah/internal/lab/tpcc/layout"
 )
 
@@ -125,22 +126,27 @@ func testBrokenOff(t *testing.T, config *pgx.ConnConfig, conn *pgx.Conn) {
 	if err := Drop(t.Context(), conn, ""); err != nil {
 		t.Errorf("once more: %v", err)
 	}
-	if n := number(t, conn, "SELECT count(*) FROM pg_namespace WHERE nspname = 'howdah_lab'"); n != 0 {
-		t.Error("the schema is still there")
+	if n := number(t, conn, "SELECT count(*) FROM pg_class WHERE relnamespace = 'howdah_lab'::regnamespace"); n != 0 {
+		t.Errorf("%.0f relations are still there", n)
 	}
-	if _, err := Run(t.Context(), config, short(Compatible, Procedures)); !errors.Is(err, ErrNoSchema) {
+	if _, err := Run(t.Context(), config, short(Compatible, Procedures)); !errors.Is(err, ErrNone) {
 		t.Errorf("a run on nothing: %v", err)
 	}
 }
 
 // Nothing is changed that is not ours.
-func TestForeignSchemas(t *testing.T) {
+func TestForeign(t *testing.T) {
 	l := startLab(t)
 	conn := connect(t, l.Config())
-	for name, comment := range map[string]string{"none": "NULL", "theirs": "'our books'", "broken": "'" + mark + "{'"} {
+	ours := "COMMENT ON SCHEMA howdah_lab IS '" + own.Mark + "'"
+	for name, sql := range map[string]string{
+		"a schema without a comment":   "",
+		"a schema of theirs":           "COMMENT ON SCHEMA howdah_lab IS 'our books'",
+		"a table in the lab's schema":  ours,
+		"a comment that is not a mark": ours + "; COMMENT ON TABLE howdah_lab.warehouse IS '" + mark + "{'",
+	} {
 		t.Run(name, func(t *testing.T) {
-			execute(t, conn, "CREATE SCHEMA howdah_lab", "COMMENT ON SCHEMA howdah_lab IS "+comment,
-				"CREATE TABLE howdah_lab.customer AS SELECT 1 AS theirs")
+			execute(t, conn, "CREATE SCHEMA howdah_lab", "CREATE TABLE howdah_lab.warehouse AS SELECT 1 AS theirs", sql)
 			if err := Build(t.Context(), l.Config(), BuildOptions{Warehouses: 1, Mode: Compatible}, nil); !errors.Is(err, ErrForeign) {
 				t.Errorf("a build: %v", err)
 			}
@@ -153,35 +159,46 @@ func TestForeignSchemas(t *testing.T) {
 			if _, err := Check(t.Context(), conn, ""); !errors.Is(err, ErrForeign) {
 				t.Errorf("a check: %v", err)
 			}
-			if n := number(t, conn, "SELECT theirs FROM lab.customer"); n != 1 {
+			if n := number(t, conn, "SELECT theirs FROM lab.warehouse"); n != 1 {
 				t.Errorf("their table has %.0f", n)
 			}
 			execute(t, conn, "DROP SCHEMA howdah_lab CASCADE")
 		})
 	}
+	// Another table of ours is in the way, and stays.
+	execute(t, conn, "CREATE SCHEMA howdah_lab", ours, "CREATE TABLE howdah_lab.stock AS SELECT 1 AS theirs")
+	if err := Build(t.Context(), l.Config(), BuildOptions{Warehouses: 1, Mode: Compatible}, nil); err == nil || !strings.Contains(err.Error(), "already exists") {
+		t.Errorf("a build beside a table stock: %v", err)
+	}
+	if n := number(t, conn, "SELECT theirs FROM lab.stock"); n != 1 {
+		t.Errorf("their table has %.0f", n)
+	}
 }
 
-// A drop leaves what others made of ours, and then all of it.
+// A drop leaves what others made of ours, and what else is in the schema.
 func TestDropLeavesOthers(t *testing.T) {
 	l := startLab(t)
 	conn := connect(t, l.Config())
+	execute(t, conn, "CREATE SCHEMA howdah_lab", "COMMENT ON SCHEMA howdah_lab IS '"+own.Mark+"'", "CREATE TABLE howdah_lab.pgbench_branches (n integer)")
 	schema(t, conn)
 	for what, sql := range map[string][2]string{
 		"a view elsewhere":    {"CREATE VIEW public.rich AS SELECT * FROM howdah_lab.customer", "DROP VIEW public.rich"},
-		"a table in it":       {"CREATE TABLE howdah_lab.notes (n integer)", "DROP TABLE howdah_lab.notes"},
 		"a foreign key to it": {"CREATE TABLE public.o (i integer REFERENCES howdah_lab.item)", "DROP TABLE public.o"},
 	} {
 		execute(t, conn, sql[0])
 		if err := Drop(t.Context(), conn, ""); err == nil || !strings.Contains(err.Error(), "depend") {
 			t.Errorf("%s: %v", what, err)
 		}
-		if n := number(t, conn, "SELECT count(*) FROM pg_class WHERE relnamespace = 'howdah_lab'::regnamespace AND relkind = 'r'"); n < 9 {
+		if n := number(t, conn, "SELECT count(*) FROM pg_class WHERE relnamespace = 'howdah_lab'::regnamespace AND relkind = 'r'"); n < 10 {
 			t.Errorf("%s: %.0f tables are left", what, n)
 		}
 		execute(t, conn, sql[1])
 	}
 	if err := Drop(t.Context(), conn, ""); err != nil {
 		t.Error(err)
+	}
+	if n := number(t, conn, "SELECT count(*) FROM lab.pgbench_branches"); n != 0 {
+		t.Errorf("%.0f rows", n)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Run runs virtual users against a database that Build made, and measures what they did.
 //
-// What cannot be is refused before anything runs: ErrOption, ErrNoSchema, ErrForeign, ErrUnfinished,
+// What cannot be is refused before anything runs: ErrOption, ErrNone, ErrForeign, ErrUnfinished,
 // ErrOtherMode, ErrBusy, ErrStandby, ErrNoRoom. Then the Result is empty. Once all users are connected
 // no error of theirs ends the run: it is counted, by SQLSTATE and by second, and lost sessions are
 // begun anew. A transaction that others stand in the way of is tried again up to ten times, but not in

@@ -346,7 +346,7 @@ func testRefused(t *testing.T, l *lab) {
 		says   string
 	}{
 		"the other mode":     {config, func(o *RunOptions) { o.Mode = Specification }, ErrOtherMode, "compatible"},
-		"another schema":     {config, func(o *RunOptions) { o.Schema = "elsewhere" }, ErrNoSchema, "elsewhere"},
+		"another schema":     {config, func(o *RunOptions) { o.Schema = "elsewhere" }, ErrNone, "elsewhere"},
 		"too many users":     {config, func(o *RunOptions) { o.Users = 100 }, ErrNoRoom, "max_connections is 40"},
 		"one too many":       {config, func(o *RunOptions) { o.Users = 36 }, ErrNoRoom, "36 are asked for, and there is room for"},
 		"too many in turn":   {config, func(o *RunOptions) { o.Users, o.Targets = 60, []*pgx.ConnConfig{config, config} }, ErrNoRoom, "60 are asked for"},

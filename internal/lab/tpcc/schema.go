@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/lab/own"
 	"howdah/internal/lab/tpcc/layout"
 	"howdah/internal/lab/tpcc/routine"
 )
@@ -17,10 +18,13 @@ import (
 // version is of the tables, the data and the routines. Databases of another one are built again.
 const version = 1
 
-// mark begins the comment of a schema of ours. The rest is an About in JSON.
+// mark begins the comment of our table warehouse. The rest is an About in JSON.
 const mark = "howdah lab tpcc "
 
-// About is what a schema's mark says of its database.
+// marked is the table whose comment has the mark. It is made in one transaction with all others.
+const marked = "warehouse"
+
+// About is what its mark says of a database.
 type About struct {
 	Version    int       `json:"version"`
 	Mode       Mode      `json:"mode"`
@@ -33,7 +37,14 @@ type About struct {
 	Finished time.Time `json:"finished,omitzero"`
 }
 
-// Look returns what the mark of a schema says. Errors are ErrNoSchema and ErrForeign, and those of the
+// markSQL asks for the comments on a schema and on the table in it: null if one of them is not there,
+// and empty if it has none.
+const markSQL = `
+SELECT coalesce(obj_description(n.oid, 'pg_namespace'), ''),
+	(SELECT coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_class AS c WHERE c.relnamespace = n.oid AND c.relname = $2)
+FROM pg_namespace AS n WHERE n.nspname = $1`
+
+// Look returns what the mark of a database says. Errors are ErrNone and ErrForeign, and those of the
 // server. A database that is not finished is no error here.
 func Look(ctx context.Context, conn *pgx.Conn, schema string) (About, error) {
 	var about About
@@ -41,19 +52,29 @@ func Look(ctx context.Context, conn *pgx.Conn, schema string) (About, error) {
 	if err != nil {
 		return about, err
 	}
-	var comment string
-	err = conn.QueryRow(ctx, "SELECT coalesce(obj_description(oid, 'pg_namespace'), '') FROM pg_namespace WHERE nspname = $1", schema).Scan(&comment)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return about, fmt.Errorf("schema %s: %w", schema, ErrNoSchema)
+	var owner string
+	var comment *string
+	err = conn.QueryRow(ctx, markSQL, schema, marked).Scan(&owner, &comment)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return about, fmt.Errorf("schema %s: %w", schema, ErrNone)
+	case err != nil:
+		return about, fmt.Errorf("read the marks of schema %s: %w", schema, err)
+	case owner != own.Mark:
+		return about, fmt.Errorf("schema %s: %w", schema, ErrForeign)
+	case comment == nil:
+		return about, fmt.Errorf("schema %s: %w", schema, ErrNone)
 	}
-	if err != nil {
-		return about, fmt.Errorf("read the mark of schema %s: %w", schema, err)
-	}
-	text, ours := strings.CutPrefix(comment, mark)
+	text, ours := strings.CutPrefix(*comment, mark)
 	if !ours || json.Unmarshal([]byte(text), &about) != nil {
-		return About{}, fmt.Errorf("schema %s: %w", schema, ErrForeign)
+		return About{}, fmt.Errorf("table %s.%s: %w", schema, marked, ErrForeign)
 	}
 	return about, nil
+}
+
+// Fits is whether a run of a mode with so many warehouses can use the database as it is.
+func (a About) Fits(mode Mode, warehouses int) bool {
+	return a.usable(mode) == nil && a.Warehouses == warehouses && !a.Unlogged && a.Fillfactor == 0
 }
 
 // usable returns an error if nothing can run on the database.
@@ -69,18 +90,18 @@ func (a About) usable(mode Mode) error {
 	return nil
 }
 
-// comment returns the statement that marks a schema.
+// comment returns the statement that marks a database.
 func (a About) comment(schema string) (string, error) {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return "", fmt.Errorf("write the mark of schema %s: %w", schema, err)
 	}
-	return fmt.Sprintf("COMMENT ON SCHEMA %s IS '%s%s'", quoted(schema), mark, strings.ReplaceAll(string(text), "'", "''")), nil
+	return fmt.Sprintf("COMMENT ON TABLE %s.%s IS '%s%s'", quoted(schema), marked, mark, strings.ReplaceAll(string(text), "'", "''")), nil
 }
 
-// Drop removes a schema that Build made, with its tables and routines. It removes nothing else: if
-// others keep something in the schema, or theirs depends on it, Drop fails and changes nothing. A
-// schema that is not there is no error. Other errors are ErrForeign and ErrBusy.
+// Drop removes a database that Build made: its tables and routines. The schema stays, with whatever
+// else the lab has in it. If something of others depends on the database, Drop fails and changes
+// nothing. A database that is not there is no error. Other errors are ErrForeign and ErrBusy.
 func Drop(ctx context.Context, conn *pgx.Conn, schema string) error {
 	schema, err := checkSchema(schema)
 	if err != nil {
@@ -96,7 +117,7 @@ func Drop(ctx context.Context, conn *pgx.Conn, schema string) error {
 
 // drop needs a claim.
 func drop(ctx context.Context, conn *pgx.Conn, schema string) error {
-	if _, err := Look(ctx, conn, schema); errors.Is(err, ErrNoSchema) {
+	if _, err := Look(ctx, conn, schema); errors.Is(err, ErrNone) {
 		return nil
 	} else if err != nil {
 		return err
@@ -108,7 +129,6 @@ func drop(ctx context.Context, conn *pgx.Conn, schema string) error {
 	for _, table := range layout.Tables() {
 		statements = append(statements, fmt.Sprintf("DROP TABLE IF EXISTS %s.%s", quoted(schema), table.Name))
 	}
-	statements = append(statements, "DROP SCHEMA "+quoted(schema))
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		for _, sql := range statements {
 			if _, err := tx.Exec(ctx, sql); err != nil {
@@ -118,7 +138,7 @@ func drop(ctx context.Context, conn *pgx.Conn, schema string) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("drop schema %s: %w", schema, detailed(err))
+		return fmt.Errorf("drop the database in schema %s: %w", schema, detailed(err))
 	}
 	return nil
 }

@@ -8,8 +8,8 @@
 // NOPM may be compared with HammerDB's. The specification mode keeps to the rules that HammerDB leaves
 // out. A database is of one mode, and is not used in the other.
 //
-// All of it stays in one schema, which Build makes and marks. Nothing here changes a schema that has
-// no such mark.
+// All of it stays in the lab's schema, which has the lab's mark: see package own. Nothing here changes a
+// schema without it, or a table warehouse that Build did not make. What else is in the schema stays.
 package tpcc
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"howdah/internal/lab/own"
 	"howdah/internal/lab/tpcc/form"
 	"howdah/internal/lab/tpcc/layout"
 	"howdah/internal/lab/tpcc/meter"
@@ -43,18 +44,19 @@ const (
 	Specification = form.Specification
 	Procedures    = form.Procedures
 	ClientSQL     = form.ClientSQL
+	NewOrder      = form.NewOrder
 )
 
 // DefaultSchema is where the database is if nobody says otherwise.
-const DefaultSchema = "howdah_lab"
+const DefaultSchema = own.Schema
 
 var (
 	// ErrOption is an option that cannot be. What is wrong with it stands beside it.
 	ErrOption = errors.New("option")
-	// ErrNoSchema is a schema that is not there.
-	ErrNoSchema = errors.New("there is no such schema: build the database first")
-	// ErrForeign is a schema that Build did not make.
-	ErrForeign = errors.New("the schema is not the lab's, and is left alone")
+	// ErrNone is a schema that is not there, or that has no database of the load.
+	ErrNone = errors.New("there is no TPC-C database: build it first")
+	// ErrForeign is a schema that the lab did not make, or tables in it that Build did not make.
+	ErrForeign = errors.New("it is not the lab's, and is left alone")
 	// ErrUnfinished is a database whose build was broken off, or that another release built.
 	ErrUnfinished = errors.New("the database is not finished: build it again")
 	// ErrOtherMode is a database of the other mode.

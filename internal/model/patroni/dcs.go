@@ -164,19 +164,16 @@ var making = []string{"initializing new cluster", "running custom bootstrap scri
 // Making reports whether Patroni creates a data directory, or starts PostgreSQL.
 func (m MemberState) Making() bool { return slices.Contains(making, m.State) }
 
-// Waits reports whether PostgreSQL runs with older settings than its files have. The libraries of
-// cluster cache management count for nothing: they come and go whenever PostgreSQL starts next.
+// Waits reports whether PostgreSQL runs with older settings than its files have. The library of cluster
+// cache management counts for nothing: it comes and goes whenever PostgreSQL starts next.
 func (m MemberState) Waits() bool {
 	const libraries = "shared_preload_libraries"
 	d, ours := m.Differences[libraries]
 	return m.PendingRestart && !(ours && len(m.Differences) == 1 && withoutCache(d.Old) == withoutCache(d.New))
 }
 
-// The libraries of cluster cache management are at the end of the list, behind the users'.
-const (
-	CacheLibrary   = "ccm"
-	PrewarmLibrary = "pg_prewarm"
-)
+// CacheLibrary is that of cluster cache management. It is at the end of the list, behind the users'.
+const CacheLibrary = "ccm"
 
 // Unloaded reports whether PostgreSQL was started without the library of cluster cache management, and
 // loads it when it starts next.
@@ -190,7 +187,6 @@ func loads(libraries string) bool {
 }
 
 func withoutCache(libraries string) string {
-	libraries, _ = strings.CutSuffix(libraries, ","+CacheLibrary+","+PrewarmLibrary)
 	libraries, _ = strings.CutSuffix(libraries, ","+CacheLibrary)
 	return libraries
 }

@@ -142,9 +142,6 @@ func TestLogicalSlotsAreLeftAlone(t *testing.T) {
 func TestWaits(t *testing.T) {
 	added := map[string]Difference{"shared_preload_libraries": {Old: "pg_stat_statements,howdah", New: "pg_stat_statements,howdah,ccm"}}
 	users := map[string]Difference{"shared_preload_libraries": {Old: "pg_stat_statements,howdah", New: "pg_stat_statements,howdah,auto_explain,ccm"}}
-	warm := map[string]Difference{"shared_preload_libraries": {Old: "pg_stat_statements,howdah", New: "pg_stat_statements,howdah,ccm,pg_prewarm"}}
-	cold := map[string]Difference{"shared_preload_libraries": {Old: "pg_stat_statements,howdah,ccm,pg_prewarm", New: "pg_stat_statements,howdah,ccm"}}
-	prewarm := map[string]Difference{"shared_preload_libraries": {Old: "pg_stat_statements,howdah,ccm", New: "pg_stat_statements,howdah,pg_prewarm,ccm"}}
 	both := map[string]Difference{"shared_preload_libraries": added["shared_preload_libraries"], "max_connections": {Old: "100", New: "75"}}
 	for _, tt := range []struct {
 		name string
@@ -155,16 +152,13 @@ func TestWaits(t *testing.T) {
 		{"a setting", MemberState{PendingRestart: true, Differences: map[string]Difference{"max_connections": {Old: "100", New: "75"}}}, true},
 		{"an older Patroni says no reason", MemberState{PendingRestart: true}, true},
 		{"the platform's new library", MemberState{PendingRestart: true, Differences: added}, false},
-		{"what is for restarts, too", MemberState{PendingRestart: true, Differences: warm}, false},
-		{"that goes again", MemberState{PendingRestart: true, Differences: cold}, false},
-		{"a user asks for that one", MemberState{PendingRestart: true, Differences: prewarm}, true},
 		{"a library of the user's beside it", MemberState{PendingRestart: true, Differences: users}, true},
 		{"a setting beside it", MemberState{PendingRestart: true, Differences: both}, true},
 	} {
 		if got := tt.m.Waits(); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
-		if got, want := tt.m.Unloaded(), strings.Contains(tt.name, "library") || tt.name == "a setting beside it" || tt.name == "what is for restarts, too"; got != want {
+		if got, want := tt.m.Unloaded(), strings.Contains(tt.name, "library") || tt.name == "a setting beside it"; got != want {
 			t.Errorf("%s: a restart loads the library: %t", tt.name, got)
 		}
 	}

@@ -177,15 +177,16 @@ func (b *bench) speed(ctx context.Context) error {
 	if err := b.restart(ctx, m); err != nil {
 		return err
 	}
-	began, bytes := time.Time{}, 0.0
+	// It may have read all before we look first. So it counts from when the server is up.
+	began := time.Now()
 	err = b.rig.Wait(5*time.Minute, func() error {
 		text, err := b.ask(ctx, b.standby, "rdsadmin", "SELECT total_bytes FROM ccm.reader_status()")
-		n, _ := strconv.ParseFloat(text, 64)
-		if err == nil && n > 0 && began.IsZero() {
-			began, bytes = time.Now(), n
+		if err = errors.Join(err, b.isWarm(ctx)); err != nil {
+			return err
 		}
-		if err = errors.Join(err, b.isWarm(ctx)); err == nil && !began.IsZero() {
-			fmt.Printf("filling at no limit: %.0f MB/s", (n-bytes)/time.Since(began).Seconds()/1e6)
+		n, err := strconv.ParseFloat(text, 64)
+		if err == nil {
+			fmt.Printf("filling at no limit: %.0f MB in %.1f s, %.0f MB/s at least", n/1e6, time.Since(began).Seconds(), n/time.Since(began).Seconds()/1e6)
 		}
 		return err
 	})
@@ -199,7 +200,8 @@ func (b *bench) speed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	began, bytes = time.Now(), 0
+	bytes := 0.0
+	began = time.Now()
 	for _, file := range files {
 		f, err := os.Open(file)
 		if err != nil {

@@ -23,7 +23,8 @@ import (
 const (
 	// outsideEvery is how long it rests between two rounds.
 	outsideEvery = 30 * time.Second
-	// outsideRate is how many blocks it reads in a second at most, as ccm.rate is by default.
+	// outsideRate is how many blocks it reads in a second at most, as ccm.rate is by default. It is
+	// less where the disk takes long.
 	outsideRate = 8000
 	// outsideBatch is how many blocks it reads under one lock: replay may wait for that.
 	outsideBatch = 64
@@ -38,7 +39,7 @@ const (
 var (
 	errTooLarge = fmt.Errorf("its PostgreSQL runs without the library %s, and has more than %d buffers: reboot it", postgres.CacheModule, outsideMost)
 	errBehind   = errors.New("replay is behind")
-	errPromoted = errors.New("it is no standby any more")
+	errPromoted = errors.New("it has another role by now, or is to read no more")
 	errNoStream = errors.New("it receives nothing from its primary")
 )
 
@@ -49,7 +50,7 @@ func (k *Keeper) outside(ctx context.Context, target member.Assignment) {
 		k.tell(&member.Cache{State: member.CacheOutside, Why: err.Error(), Never: errors.Is(err, errTooLarge)})
 		return
 	}
-	r := round{keeper: k, target: target, hot: count(hot), missing: count(missing), room: room}
+	r := round{keeper: k, target: target, hot: count(hot), missing: count(missing), room: room, flow: k.flow()}
 	r.tell("")
 	why := ""
 	if err := r.read(ctx, missing); err != nil {
@@ -85,15 +86,21 @@ func (k *Keeper) compare(ctx context.Context, target member.Assignment) (hot, mi
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	missing = map[postgres.File]postgres.Blocks{}
-	for f, blocks := range hot {
+	missing = lacks(hot, have)
+	// What was read from outside counts as used once, as what nobody needs. So much of the cache stays
+	// free of it that no round reads in place of what the last one did.
+	return hot, missing, min(cold*9/10, buffers*9/10-(count(hot)-count(missing))), nil
+}
+
+// lacks returns what is in the one and not in the other.
+func lacks(all, have map[postgres.File]postgres.Blocks) map[postgres.File]postgres.Blocks {
+	missing := map[postgres.File]postgres.Blocks{}
+	for f, blocks := range all {
 		if b := blocks.Without(have[f]); len(b) > 0 {
 			missing[f] = b
 		}
 	}
-	// What was read from outside counts as used once, as what nobody needs. So much of the cache stays
-	// free of it that no round reads in place of what the last one did.
-	return hot, missing, min(cold*9/10, buffers*9/10-(count(hot)-count(missing))), nil
+	return missing
 }
 
 // upstream asks the primary that a standby follows what is hot there.
@@ -129,9 +136,16 @@ type round struct {
 	keeper             *Keeper
 	target             member.Assignment
 	hot, missing, room int64
+	// flow says how long it rests after a batch.
+	flow *pace.Flow
+	// leads says that it is a primary, which reads again what it had before it was started.
+	leads bool
 }
 
 func (r *round) tell(why string) {
+	if r.leads {
+		return
+	}
 	c := member.Cache{State: member.CacheOutside, Why: why, Percent: 100, Known: true}
 	if r.hot > 0 {
 		c.Percent = 100 * float64(r.hot-r.missing) / float64(r.hot)
@@ -178,6 +192,7 @@ func (r *round) readDatabase(ctx context.Context, name string, missing map[postg
 			if err := r.mayRead(ctx, batch.Count()); err != nil {
 				return err
 			}
+			began := time.Now()
 			n, err := postgres.Load(ctx, conn, f, batch)
 			if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused || conn.IsClosed() {
 				return err
@@ -187,7 +202,7 @@ func (r *round) readDatabase(ctx context.Context, name string, missing map[postg
 			}
 			r.missing, r.room = r.missing-n, r.room-n
 			r.tell("")
-			if !pace.Sleep(ctx, time.Duration(n)*time.Second/outsideRate) {
+			if !pace.Sleep(ctx, r.flow.Rest(n, time.Since(began), time.Now())) {
 				return ctx.Err()
 			}
 		}
@@ -212,12 +227,20 @@ func (r *round) mayRead(ctx context.Context, n int64) error {
 		return err
 	}
 	switch target := r.keeper.probe.Target(); {
-	case !standby || target.ID == "" || target.Parameters[postgres.CacheSetting] != "on":
+	case standby == r.leads || target.ID == "" || target.Parameters[postgres.CacheSetting] != "on":
 		return errPromoted
 	case lag > outsideLag:
 		return errBehind
 	}
 	return nil
+}
+
+// flow goes on from round to round: what the disk has room for is not found out anew.
+func (k *Keeper) flow() *pace.Flow {
+	if k.reads == nil {
+		k.reads = pace.NewFlow(outsideRate, time.Now())
+	}
+	return k.reads
 }
 
 func count(all map[postgres.File]postgres.Blocks) (n int64) {

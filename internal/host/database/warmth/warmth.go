@@ -46,6 +46,11 @@ type Keeper struct {
 	ready map[uint32]bool // databases of a primary that are set up
 	again time.Time       // when it looks for others, or tries again
 	round time.Time       // when the next round of reading from outside may begin
+	reads *pace.Flow      // of reading from outside
+	// forgot says that a standby has no list any more of what it had cached as a primary, and read
+	// that a primary has read its own. written is when the next list is due.
+	forgot, read bool
+	written      time.Time
 }
 
 // New returns the keeper of a member, which a prober looks at.
@@ -77,10 +82,13 @@ func (k *Keeper) Run(ctx context.Context) {
 		}
 		if !sight.Facts.InRecovery {
 			k.tell(nil)
+			k.forgot = false
 			k.answers(ctx, target, loaded(sight.Facts.Libraries))
+			k.remembers(ctx, target)
 			continue
 		}
 		k.setUp, k.ready, k.again = false, nil, time.Time{}
+		k.forgetList(sight.Facts.Streaming)
 		k.asks(ctx, target, loaded(sight.Facts.Libraries))
 	}
 }
@@ -89,7 +97,7 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) forget() {
 	k.tell(nil)
 	k.drop()
-	k.setUp, k.ready, k.again = false, nil, time.Time{}
+	k.setUp, k.ready, k.again, k.forgot, k.read = false, nil, time.Time{}, false, false
 }
 
 func (k *Keeper) drop() {

@@ -1,0 +1,47 @@
+package experiment
+
+import "slices"
+
+// What databases take when they are new, in bytes, with their indexes.
+const (
+	branchBytes    = 15_700_000 // of pgbench's scale
+	warehouseBytes = 101_000_000
+	itemsBytes     = 12_000_000
+)
+
+// Bytes returns about how much room the data take that the experiment makes, at most. WAL, and what runs
+// add, come on top. SQL of one's own is not counted.
+func (e *Experiment) Bytes() (int64, error) {
+	var scale, warehouses int
+	for _, s := range e.Settings() {
+		for _, step := range slices.Concat(e.Prepare, e.Each) {
+			a, err := e.Arguments(step, s)
+			if err != nil {
+				return 0, err
+			}
+			if a.Init != nil {
+				scale = max(scale, a.Init.Scale)
+			}
+			if a.TPCC != nil {
+				warehouses = max(warehouses, a.TPCC.Warehouses)
+			}
+		}
+	}
+	bytes := int64(scale)*branchBytes + int64(warehouses)*warehouseBytes
+	if warehouses > 0 {
+		bytes += itemsBytes
+	}
+	return bytes, nil
+}
+
+// Seconds returns for how long the loads of a setting run.
+func (e *Experiment) Seconds(s Setting) (seconds int, err error) {
+	for _, step := range e.Each {
+		a, err := e.Arguments(step, s)
+		if err != nil {
+			return 0, err
+		}
+		seconds += a.Seconds()
+	}
+	return seconds, nil
+}

@@ -1,0 +1,287 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/admin"
+	"howdah/internal/host/proc"
+	"howdah/internal/system/thread"
+)
+
+// slowOperations is how many operations a second a slow disk makes, reads and writes each.
+const slowOperations = 4
+
+// The files of control groups that limit a disk, in versions 1 and 2 (blkio-controller.rst, cgroup-v2.rst
+// of Linux).
+var limitFilesV1 = []string{"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"}
+
+const limitFileV2 = "io.max"
+
+// slowDisk lets the primary's PostgreSQL make very few operations on its disk.
+func (g *Ground) slowDisk(ctx context.Context) (*Made, error) {
+	m, err := g.primary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	device, err := proc.DeviceOf(m.dataDir())
+	if err != nil {
+		return nil, fmt.Errorf("%w: slow-disk: %w", ErrImpossible, err)
+	}
+	postmaster, err := m.postmaster()
+	if err != nil {
+		return nil, err
+	}
+	limits, slow, err := slowLimits(g.Home.ID, postmaster.PID, device)
+	if err != nil {
+		return nil, err
+	}
+	made, err := g.begin(Record{Kind: "slow-disk", Limits: limits})
+	if err != nil {
+		return made, err
+	}
+	for n, l := range limits {
+		if err := os.WriteFile(l.Path, []byte(slow[n]), 0o600); err != nil {
+			return made, fmt.Errorf("make the disk slow: %w", err)
+		}
+	}
+	for _, l := range limits {
+		line := deviceLine(l.Path, device)
+		if !strings.Contains(line, fmt.Sprint(slowOperations)) {
+			return made, fmt.Errorf("%w: %s has %q", ErrNotProved, l.Path, line)
+		}
+	}
+	made.Proof = fmt.Sprintf("PostgreSQL of %s may make %d reads and writes a second on the disk %s", m, slowOperations, device)
+	made.healed = func() error {
+		for _, l := range limits {
+			before := strings.TrimPrefix(l.Before, device.String()+" ")
+			if line := deviceLine(l.Path, device); line != "" && !strings.Contains(line, before) {
+				return fmt.Errorf("%w: %s has %q, and had %q", errStands, l.Path, line, l.Before)
+			}
+		}
+		return nil
+	}
+	return made, nil
+}
+
+// slowLimits finds the limits of a process of a member, and what they are to be.
+func slowLimits(homeID string, pid int, device proc.Device) (limits []Limit, slow []string, err error) {
+	dir, version, err := blockGroup(homeID, pid)
+	if err != nil {
+		return nil, nil, err
+	}
+	if version == 2 {
+		path := filepath.Join(dir, limitFileV2)
+		before := deviceLine(path, device)
+		if before == "" {
+			before = device.String() + " rbps=max wbps=max riops=max wiops=max"
+		}
+		return []Limit{{Path: path, Before: before}}, []string{fmt.Sprintf("%s riops=%d wiops=%d", device, slowOperations, slowOperations)}, nil
+	}
+	for _, name := range limitFilesV1 {
+		path := filepath.Join(dir, name)
+		before := deviceLine(path, device)
+		if before == "" {
+			before = device.String() + " 0" // none
+		}
+		limits, slow = append(limits, Limit{Path: path, Before: before}), append(slow, fmt.Sprintf("%s %d", device, slowOperations))
+	}
+	return limits, slow, nil
+}
+
+// deviceLine is the line of a device in a file of limits.
+func deviceLine(path string, device proc.Device) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, device.String()+" ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// blockGroup finds the control group that limits the disk of a process, which is one of the home's.
+func blockGroup(homeID string, pid int) (dir string, version int, err error) {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return "", 0, fmt.Errorf("find the control group of process %d: %w", pid, err)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", 0, err
+	}
+	dir, version = chooseGroup(string(groups), string(mounts))
+	if dir == "" || !strings.Contains(dir, "howdah-"+homeID+"-") {
+		return "", 0, fmt.Errorf("%w: slow-disk: no control group of this machine limits the disks of members: see howdah status -o json, limits", ErrImpossible)
+	}
+	if version == 2 {
+		if _, err := os.Stat(filepath.Join(dir, limitFileV2)); err != nil {
+			return "", 0, fmt.Errorf("%w: slow-disk: %w", ErrImpossible, err)
+		}
+	}
+	return dir, version, nil
+}
+
+// chooseGroup returns where the control group of a process lies that limits disks, and its version. groups
+// is a file /proc/PID/cgroup, and mounts a file /proc/PID/mountinfo.
+func chooseGroup(groups, mounts string) (dir string, version int) {
+	v1, v2 := "", ""
+	for line := range strings.Lines(groups) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(parts) < 3:
+		case slices.Contains(strings.Split(parts[1], ","), "blkio"):
+			v1 = parts[2]
+		case parts[0] == "0":
+			v2 = parts[2]
+		}
+	}
+	for line := range strings.Lines(mounts) {
+		before, after, _ := strings.Cut(strings.TrimSpace(line), " - ")
+		fields, kind := strings.Fields(before), strings.Fields(after)
+		if len(fields) < 5 || len(kind) < 3 {
+			continue
+		}
+		switch {
+		case v1 != "" && kind[0] == "cgroup" && slices.Contains(strings.Split(kind[2], ","), "blkio"):
+			return filepath.Join(fields[4], strings.TrimPrefix(v1, fields[3])), 1
+		case v1 == "" && v2 != "" && kind[0] == "cgroup2":
+			dir, version = filepath.Join(fields[4], strings.TrimPrefix(v2, fields[3])), 2
+		}
+	}
+	return dir, version
+}
+
+const (
+	// fillName is the lab's own file, in the directory of a member.
+	fillName = "howdah-lab-fill"
+	// leaveFree is what a machine's disk keeps free whatever the lab does, in bytes.
+	leaveFree = 8 << 30
+	// overFull is by how much more than its storage a database takes, when it is full.
+	overFull = 64 << 20
+)
+
+// fillDisk fills what the primary has of the disk with a file of the lab's own.
+func (g *Ground) fillDisk(ctx context.Context) (*Made, error) {
+	m, err := g.primary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := g.Truth(ctx)
+	if err != nil || d == nil {
+		return nil, errors.Join(err, ErrNoPrimary)
+	}
+	var used int64
+	for _, own := range d.Members {
+		if own.Name == m.name {
+			used = own.StorageBytes
+		}
+	}
+	size := int64(d.StorageGiB)<<30 + overFull - used
+	var disk unix.Statfs_t
+	if err := unix.Statfs(m.dataDir(), &disk); err != nil {
+		return nil, fmt.Errorf("ask for the room on the disk: %w", err)
+	}
+	if free := int64(disk.Bavail) * disk.Bsize; d.StorageGiB == 0 || free-size < leaveFree { //nolint:gosec // disks are smaller
+		return nil, fmt.Errorf("%w: full-disk: the database may take %d GiB, and of %d GiB that are free %d stay so: give it less storage", ErrImpossible, d.StorageGiB, free>>30, leaveFree>>30)
+	}
+	path := filepath.Join(m.dataDir(), fillName)
+	made, err := g.begin(Record{Kind: "full-disk", File: path})
+	if err != nil {
+		return made, err
+	}
+	if err := fill(path, size); err != nil {
+		return made, err
+	}
+	err = eventually(ctx, func() error {
+		full, err := isFull(ctx, g, m.name)
+		if err == nil && full == "" {
+			err = errGoesOn
+		}
+		made.Proof = fmt.Sprintf("a file of %d MiB fills the storage of %s: %s", size>>20, m, full)
+		return err
+	})
+	return made, err
+}
+
+// isFull says how full the database of a member is, once the control plane knows that it is full.
+func isFull(ctx context.Context, g *Ground, name string) (string, error) {
+	d, err := g.Truth(ctx)
+	if err != nil || d == nil {
+		return "", err
+	}
+	for _, m := range d.Members {
+		if m.Name == name && m.StorageBytes >= int64(d.StorageGiB)<<30 {
+			return fmt.Sprintf("%d of %d MiB are taken, and it is %s", m.StorageBytes>>20, d.StorageGiB<<10, d.Status), nil
+		}
+	}
+	return "", nil
+}
+
+// fill makes a file that takes room, as the user whose directory it is in, with that user's rights: others
+// write there, too.
+func fill(path string, size int64) error {
+	var owner unix.Stat_t
+	if err := unix.Stat(filepath.Dir(path), &owner); err != nil {
+		return fmt.Errorf("fill the disk: %w", err)
+	}
+	take := func() error {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return unix.Fallocate(int(file.Fd()), 0, 0, size)
+	}
+	var err error
+	if int(owner.Uid) == os.Geteuid() {
+		err = take()
+	} else {
+		err = thread.As(int(owner.Uid), int(owner.Gid), take)
+	}
+	if err != nil {
+		return fmt.Errorf("fill the disk: %w", err)
+	}
+	return nil
+}
+
+var errOthers = errors.New("it would stop databases that are not the lab's")
+
+// sparesOthers refuses to lose a host on which a database that is not the lab's would stop.
+func (g *Ground) sparesOthers(ctx context.Context, host string) error {
+	var status admin.Status
+	if err := g.API.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &status); err != nil {
+		return err
+	}
+	own, err := g.Truth(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range status.Databases {
+		if own != nil && d.ResourceID == own.ResourceID || !stops(d, host) {
+			continue
+		}
+		return fmt.Errorf("%w: lost-host: %w: %s has its primary on %s, and no standby elsewhere that confirms commits", ErrImpossible, errOthers, d.Name, host)
+	}
+	return nil
+}
+
+// stops reports whether a database stops, or loses what was acknowledged, if a host is lost.
+func stops(d admin.Database, host string) bool {
+	primary, elsewhere := false, false
+	for _, m := range d.Members {
+		primary = primary || m.Host == host && m.Role != admin.RoleStandby
+		elsewhere = elsewhere || m.Host != host && m.Ready && (m.Sync == admin.SyncSync || m.Sync == admin.SyncQuorum)
+	}
+	return primary && !elsewhere && d.Status != "stopped"
+}

@@ -1,0 +1,299 @@
+// Package fault breaks a Howdah on this machine on purpose, for one of its databases. Each fault has a
+// proof that it took place, and is undone: also if the lab is killed, by the next one, from a record that
+// is on the disk before anything is done.
+//
+// Only processes that the home's own records name are ever touched, by their number and their start time.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"howdah/internal/admin"
+	"howdah/internal/admin/client"
+	"howdah/internal/host/proc"
+	"howdah/internal/host/proc/table"
+	"howdah/internal/identity/home"
+)
+
+// Ground is where faults are made.
+type Ground struct {
+	Home *home.Home // on this machine
+	API  *client.Client
+	// Truth is what the control plane knows of the database.
+	Truth func(ctx context.Context) (*admin.Database, error)
+	Dir   string // for the record
+	Clock bool   // the user lets the clock be set
+}
+
+// Made is a fault that was made.
+type Made struct {
+	// Proof says by what it is known that the fault took place.
+	Proof string
+	// Lasts says that it lasts until it is undone.
+	Lasts  bool
+	ground *Ground
+	record Record
+	healed func() error // whether what was done is undone; nil: nothing is to be seen
+}
+
+var (
+	// ErrImpossible says that a fault cannot be made here. Its words say why.
+	ErrImpossible = errors.New("this fault cannot be made here")
+	// ErrNotProved says that a fault was made, and that nothing shows it.
+	ErrNotProved = errors.New("nothing shows that the fault took place")
+	// ErrNoPrimary says that nobody knows which member is the primary.
+	ErrNoPrimary = errors.New("nobody knows the primary now")
+)
+
+// proofWithin is how long a proof may take.
+const proofWithin = 10 * time.Second
+
+// makers has the faults by their names.
+var makers = map[string]func(*Ground, context.Context) (*Made, error){
+	"kill": (*Ground).kill, "freeze": (*Ground).freeze, "lost-host": (*Ground).loseHost, "lost-etcd": (*Ground).loseEtcd,
+	"slow-disk": (*Ground).slowDisk, "full-disk": (*Ground).fillDisk, "clock": (*Ground).stepClock,
+}
+
+// Check refuses a fault that cannot be made here, before anything runs.
+func (g *Ground) Check(kind string) error {
+	switch kind {
+	case "partition", "slow-network":
+		return fmt.Errorf("%w: %s: all hosts of this home are on one machine, and speak by its loopback network, where one host's packets cannot be told from "+
+			"another's; make a home of several machines, and cut the network of one there", ErrImpossible, kind)
+	case "clock":
+		if !g.Clock {
+			return fmt.Errorf("%w: clock: this machine has one clock, and all that runs on it would see it jump, also what is not Howdah's, and the lab's own "+
+				"measurement; if nothing else matters here, give --allow-clock", ErrImpossible)
+		}
+	}
+	if makers[kind] == nil {
+		return fmt.Errorf("%w: %s", ErrImpossible, kind)
+	}
+	return nil
+}
+
+// Make makes a fault. What it returns is to be undone, also with an error.
+func (g *Ground) Make(ctx context.Context, kind string) (*Made, error) {
+	if err := g.Check(kind); err != nil {
+		return nil, err
+	}
+	return makers[kind](g, ctx)
+}
+
+// begin remembers a fault that is about to be made.
+func (g *Ground) begin(r Record) (*Made, error) {
+	var err error
+	if r.Era, err = table.System.Era(); err != nil {
+		return nil, err
+	}
+	r.Began = time.Now().UTC()
+	return &Made{ground: g, record: r, Lasts: true}, r.write(g.Dir)
+}
+
+// Undo undoes the fault, and returns a proof that it is undone. It is idempotent.
+func (m *Made) Undo() (proof string, err error) {
+	if m == nil {
+		return "", nil
+	}
+	if err := m.record.undo(m.ground.Dir); err != nil {
+		return "", err
+	}
+	if m.healed == nil {
+		return "nothing of it is left", nil
+	}
+	if err := m.healed(); err != nil {
+		return "", fmt.Errorf("undo the fault %s: %w", m.record.Kind, err)
+	}
+	return fmt.Sprintf("%s is undone", m.record.Kind), nil
+}
+
+// eventually looks until there is no error any more.
+func eventually(ctx context.Context, look func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, proofWithin)
+	defer cancel()
+	for {
+		err := look()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ErrNotProved, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+var (
+	errLives  = errors.New("it lives still")
+	errGoesOn = errors.New("it goes on")
+	errStands = errors.New("it stands still")
+)
+
+// kill kills the primary's postmaster, as a crash would. What comes of it is Howdah's.
+func (g *Ground) kill(ctx context.Context) (*Made, error) {
+	m, err := g.primary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.postmaster()
+	if err != nil {
+		return nil, err
+	}
+	if err := send(p, syscall.SIGKILL); err != nil {
+		return nil, err
+	}
+	err = eventually(ctx, func() error {
+		if _, there := standing([]proc.Process{p}); there > 0 {
+			return errLives
+		}
+		return nil
+	})
+	return &Made{ground: g, record: Record{Kind: "kill"}, Proof: fmt.Sprintf("process %d, the postmaster of %s, is gone", p.PID, m)}, err
+}
+
+// freeze stops all processes of the primary, Patroni included.
+func (g *Ground) freeze(ctx context.Context) (*Made, error) {
+	m, err := g.primary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.processes()
+	if err != nil {
+		return nil, err
+	}
+	return g.stop(ctx, "freeze", all, nil, "processes of "+m.String())
+}
+
+// stop stops processes, and kills others at the end.
+func (g *Ground) stop(ctx context.Context, kind string, all, ending []proc.Process, what string) (*Made, error) {
+	made, err := g.begin(Record{Kind: kind, Frozen: all, Ending: ending})
+	if err != nil {
+		return made, err
+	}
+	for _, p := range all {
+		if err := send(p, syscall.SIGSTOP); err != nil {
+			return made, err
+		}
+	}
+	err = eventually(ctx, func() error {
+		still, there := standing(all)
+		made.Proof = fmt.Sprintf("%d %s stand still", still, what)
+		if there == 0 || still < there {
+			return fmt.Errorf("%w: %d of %d stand still", errGoesOn, still, there)
+		}
+		return nil
+	})
+	made.healed = func() error {
+		return eventually(context.WithoutCancel(ctx), func() error {
+			if still, _ := standing(all); still > 0 {
+				return errStands
+			}
+			return nil
+		})
+	}
+	return made, err
+}
+
+// loseHost is what clients and other hosts see of a host that lost its power: its agent says nothing any
+// more, and all of its members are dead. When it is undone, the agent is started anew, as after a start of
+// the machine.
+func (g *Ground) loseHost(ctx context.Context) (*Made, error) {
+	m, err := g.primary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.sparesOthers(ctx, m.host); err != nil {
+		return nil, err
+	}
+	agent, err := g.agent(m.host)
+	if err != nil {
+		return nil, err
+	}
+	made, err := g.stop(ctx, "lost-host", []proc.Process{agent}, []proc.Process{agent}, "agent of "+m.host)
+	if err != nil {
+		return made, err
+	}
+	victims, err := g.allOn(m.host)
+	if err != nil {
+		return made, err
+	}
+	for _, p := range victims {
+		if err := send(p, syscall.SIGKILL); err != nil {
+			return made, err
+		}
+	}
+	err = eventually(ctx, func() error {
+		if _, there := standing(victims); there > 0 {
+			return fmt.Errorf("%w: %d processes", errLives, there)
+		}
+		return nil
+	})
+	made.Proof = fmt.Sprintf("%d processes of the members on %s are gone, and its agent says nothing", len(victims), m.host)
+	return made, err
+}
+
+// callWithin is how long a call may take that shows whether the control plane answers.
+const callWithin = 2 * time.Second
+
+// loseEtcd stops the control plane, which has the only member of etcd in it.
+func (g *Ground) loseEtcd(ctx context.Context) (*Made, error) {
+	pid := g.Home.Holder("serve")
+	if pid == 0 {
+		return nil, fmt.Errorf("%w: lost-etcd: no control plane runs on this machine", ErrImpossible)
+	}
+	p, err := proc.Find(pid)
+	if err != nil {
+		return nil, err
+	}
+	if g.Home.Holder("serve") != pid {
+		return nil, fmt.Errorf("%w: lost-etcd: the control plane was just started anew", ErrImpossible)
+	}
+	made, err := g.stop(ctx, "lost-etcd", []proc.Process{p}, nil, "control plane")
+	if err != nil {
+		return made, err
+	}
+	ask := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, callWithin)
+		defer cancel()
+		return g.API.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &admin.Status{})
+	}
+	if ask(ctx) == nil {
+		return made, fmt.Errorf("%w: the API answers", ErrNotProved)
+	}
+	made.Proof = fmt.Sprintf("process %d, the control plane with etcd, stands still, and the API does not answer", pid)
+	made.healed = func() error {
+		return eventually(context.WithoutCancel(ctx), func() error { return ask(context.WithoutCancel(ctx)) })
+	}
+	return made, nil
+}
+
+// clockStep is by how much the clock is set forward.
+const clockStep = 60 * time.Second
+
+// stepClock sets the machine's clock forward.
+func (g *Ground) stepClock(ctx context.Context) (*Made, error) {
+	made, err := g.begin(Record{Kind: "clock", Clock: clockStep})
+	if err != nil {
+		return made, err
+	}
+	before := time.Now()
+	if err := shiftClock(clockStep); err != nil {
+		// Nothing was set, so nothing is to be set back.
+		made.record.Clock = 0
+		_, undone := made.Undo()
+		return nil, errors.Join(err, undone)
+	}
+	after := time.Now()
+	// The wall clock went further than the other one.
+	moved := after.Round(0).Sub(before.Round(0)) - after.Sub(before)
+	made.Proof = fmt.Sprintf("the clock is %s ahead", moved.Round(time.Millisecond))
+	if moved < clockStep-time.Second {
+		err = fmt.Errorf("%w: the clock moved by %s", ErrNotProved, moved)
+	}
+	return made, err
+}

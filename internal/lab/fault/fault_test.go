@@ -1,0 +1,222 @@
+package fault
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"howdah/internal/admin"
+	"howdah/internal/host/proc"
+	"howdah/internal/host/proc/table"
+	"howdah/internal/lab/experiment"
+	"howdah/internal/testkit"
+)
+
+// victim starts a process that is gone when the test ends.
+func victim(t *testing.T) proc.Process {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	p, err := proc.Find(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// recorded says whether a directory has a record.
+func recorded(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, recordName))
+	return err == nil
+}
+
+// What stands still goes on after it is undone. Another process of the same number is never touched.
+func TestProcessesStandStill(t *testing.T) {
+	t.Parallel()
+	g := &Ground{Dir: t.TempDir()}
+	p := victim(t)
+	made, err := g.stop(t.Context(), "freeze", []proc.Process{p}, nil, "process")
+	if err != nil || made.Proof != "1 process stand still" || !recorded(g.Dir) {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	if proof, err := made.Undo(); err != nil || proof != "freeze is undone" || recorded(g.Dir) {
+		t.Errorf("%q, %v", proof, err)
+	}
+	if still, there := standing([]proc.Process{p}); still != 0 || there != 1 {
+		t.Errorf("%d of %d stand still", still, there)
+	}
+	if _, err := made.Undo(); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+
+	other := p
+	other.Start++
+	if _, err := g.stop(t.Context(), "freeze", []proc.Process{other}, nil, "process"); !errors.Is(err, ErrNotProved) {
+		t.Errorf("of a process that is gone: %v", err)
+	}
+	if still, _ := standing([]proc.Process{p}); still != 0 {
+		t.Error("another process of its number was stopped")
+	}
+}
+
+// A lab that was killed leaves a record, by which the next one undoes the fault.
+func TestWhatAKilledLabLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	g := &Ground{Dir: dir}
+	frozen, ending := victim(t), victim(t)
+	limit, fill := filepath.Join(t.TempDir(), "limit"), filepath.Join(t.TempDir(), "fill")
+	for _, path := range []string{limit, fill} {
+		if err := os.WriteFile(path, []byte("8:0 4"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := Record{Kind: "all", Frozen: []proc.Process{frozen}, Ending: []proc.Process{ending}, File: fill, Limits: []Limit{{Path: limit, Before: "8:0 0"}, {Path: limit + ".gone/x", Before: ""}}}
+	if _, err := g.begin(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(frozen, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Heal(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(limit)
+	if err != nil || string(text) != "8:0 0" {
+		t.Errorf("%s, %v", text, err)
+	}
+	if _, err := os.Stat(fill); !errors.Is(err, os.ErrNotExist) || recorded(dir) {
+		t.Errorf("the file: %v; the record is there: %v", err, recorded(dir))
+	}
+	testkit.Eventually(t, 10*time.Second, func() error {
+		still, _ := standing([]proc.Process{frozen})
+		_, there := standing([]proc.Process{ending})
+		if still > 0 || there > 0 {
+			return errStands
+		}
+		return nil
+	})
+}
+
+// After a start of the machine the numbers of processes mean others.
+func TestARecordOfAnotherLifeOfTheMachine(t *testing.T) {
+	t.Parallel()
+	dir, p := t.TempDir(), victim(t)
+	if err := (Record{Kind: "lost-host", Era: "another", Ending: []proc.Process{p}, Clock: time.Hour}).write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := Heal(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.System.Live(p); err != nil || recorded(dir) {
+		t.Errorf("%v; the record is there: %v", err, recorded(dir))
+	}
+}
+
+func TestFaultsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	g := &Ground{}
+	for kind, words := range map[string]string{"partition": "on one machine", "slow-network": "on one machine", "clock": "--allow-clock", "flood": "flood"} {
+		if err := g.Check(kind); !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if made, err := g.Make(t.Context(), kind); !errors.Is(err, ErrImpossible) || made != nil {
+			t.Errorf("%s: %v, %v", kind, made, err)
+		}
+	}
+	g.Clock = true
+	if err := g.Check("clock"); err != nil {
+		t.Error(err)
+	}
+	if _, err := (*Made)(nil).Undo(); err != nil {
+		t.Error(err)
+	}
+	// The experiments know the same faults.
+	for _, kind := range experiment.FaultKinds {
+		if err := g.Check(kind); err != nil && kind != "partition" && kind != "slow-network" {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+const (
+	mountsV1 = "31 24 0:27 / /sys/fs/cgroup/blkio rw,nosuid shared:9 - cgroup cgroup rw,blkio\n" +
+		"32 24 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
+	mountsV2 = "32 24 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+	below    = "32 24 0:28 /docker/7 /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+)
+
+func TestGroupsThatLimitDisks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		groups, mounts, dir string
+		version             int
+	}{
+		{"9:name=systemd:/\n7:blkio:/howdah-1-zone-a/m\n0::/howdah-1-zone-a/m/db\n", mountsV1, "/sys/fs/cgroup/blkio/howdah-1-zone-a/m", 1},
+		{"0::/howdah-1-zone-a/m/db\n", mountsV2, "/sys/fs/cgroup/howdah-1-zone-a/m/db", 2},
+		{"0::/docker/7/howdah-1-zone-a/m/db\n", below, "/sys/fs/cgroup/howdah-1-zone-a/m/db", 2},
+		{"3:cpu,cpuacct:/x\n", mountsV1, "", 0},
+		{"nonsense", "nonsense", "", 0},
+	} {
+		if dir, version := chooseGroup(c.groups, c.mounts); dir != c.dir || version != c.version {
+			t.Errorf("%q: %s, %d", c.groups, dir, version)
+		}
+	}
+	// A process that is none of the home's has no limits for us.
+	if _, _, err := blockGroup("12345678", os.Getpid()); !errors.Is(err, ErrImpossible) {
+		t.Error(err)
+	}
+}
+
+func TestDatabasesThatStop(t *testing.T) {
+	t.Parallel()
+	primary := admin.Member{Name: "m1", Host: "zone-a", Role: admin.RolePrimary, Ready: true}
+	standby := func(host, sync string, ready bool) admin.Member {
+		return admin.Member{Name: "m2", Host: host, Role: admin.RoleStandby, Sync: sync, Ready: ready}
+	}
+	for name, c := range map[string]struct {
+		members []admin.Member
+		status  string
+		stops   bool
+	}{
+		"its primary alone":         {members: []admin.Member{primary}, stops: true},
+		"a stopped one":             {members: []admin.Member{primary}, status: "stopped"},
+		"elsewhere":                 {members: []admin.Member{{Host: "zone-b", Role: admin.RolePrimary}}},
+		"a standby confirms":        {members: []admin.Member{primary, standby("zone-b", admin.SyncSync, true)}},
+		"a standby is not ready":    {members: []admin.Member{primary, standby("zone-b", admin.SyncSync, false)}, stops: true},
+		"a standby is behind":       {members: []admin.Member{primary, standby("zone-b", admin.SyncAsync, true)}, stops: true},
+		"a standby on the same":     {members: []admin.Member{primary, standby("zone-a", admin.SyncSync, true)}, stops: true},
+		"its standby is lost alone": {members: []admin.Member{{Host: "zone-b", Role: admin.RolePrimary}, standby("zone-a", admin.SyncSync, true)}},
+	} {
+		if got := stops(admin.Database{Members: c.members, Status: c.status}, "zone-a"); got != c.stops {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A file takes its room, belongs to whom the directory belongs to, and is never written over another one.
+func TestFilling(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), fillName)
+	if err := fill(path, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() != 1<<20 || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := fill(path, 1); !errors.Is(err, os.ErrExist) {
+		t.Error(err)
+	}
+}

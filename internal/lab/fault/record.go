@@ -1,0 +1,169 @@
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"howdah/internal/host/proc"
+	"howdah/internal/host/proc/table"
+)
+
+// Record is what has to be undone. It is on the disk before anything is done.
+type Record struct {
+	Kind  string    `json:"kind"`
+	Began time.Time `json:"began"`
+	// Era is the machine's life in which process numbers mean something.
+	Era string `json:"era"`
+	// Frozen go on when the fault is undone. Ending are killed then: whoever supervises them starts
+	// them again.
+	Frozen []proc.Process `json:"frozen,omitempty"`
+	Ending []proc.Process `json:"ending,omitempty"`
+	// File is removed.
+	File string `json:"file,omitempty"`
+	// Limits are put back.
+	Limits []Limit `json:"limits,omitempty"`
+	// Clock is by how much the clock was set forward.
+	Clock time.Duration `json:"clock,omitempty"`
+}
+
+// Limit is a line of a control group, and what it was.
+type Limit struct {
+	Path   string `json:"path"`
+	Before string `json:"before"`
+}
+
+// recordName is the file of the record, in the directory of a run.
+const recordName = "fault.json"
+
+// write keeps the record, whole or not at all, also if the machine ends.
+func (r Record) write(dir string) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, recordName)
+	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("remember a fault: %w", err)
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return fmt.Errorf("remember a fault: %w", err)
+	}
+	return nil
+}
+
+// Heal undoes what a lab that was killed left behind. It is idempotent.
+func Heal(_ context.Context, dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, recordName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var r Record
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		return fmt.Errorf("read which fault was left: %w", err)
+	}
+	era, err := table.System.Era()
+	if err != nil {
+		return err
+	}
+	if era != r.Era { // the machine was started since: its processes, limits and clock are others
+		r.Frozen, r.Ending, r.Limits, r.Clock = nil, nil, nil, 0
+	}
+	return r.undo(dir)
+}
+
+// undo undoes a fault, and forgets it once all is undone.
+func (r Record) undo(dir string) error {
+	var errs []error
+	for _, p := range r.Ending {
+		errs = append(errs, send(p, syscall.SIGKILL))
+	}
+	for _, p := range r.Frozen {
+		errs = append(errs, send(p, syscall.SIGCONT))
+	}
+	for _, l := range r.Limits {
+		err := os.WriteFile(l.Path, []byte(l.Before), 0o600)
+		if !errors.Is(err, os.ErrNotExist) { // with its processes the group went
+			errs = append(errs, err)
+		}
+	}
+	if r.File != "" {
+		if err := os.Remove(r.File); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if r.Clock != 0 {
+		errs = append(errs, shiftClock(-r.Clock))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("undo the fault %s: %w", r.Kind, err)
+	}
+	if err := os.Remove(filepath.Join(dir, recordName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forget a fault: %w", err)
+	}
+	return nil
+}
+
+// send sends a signal to exactly this process, if it is still there.
+func send(p proc.Process, signal syscall.Signal) error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("signal process %s: %w", p, err)
+	}
+	defer unix.Close(fd)
+	// The descriptor means this process alone from now on, if it is the right one.
+	if _, err := table.System.Live(p); err != nil {
+		if errors.Is(err, table.ErrGone) {
+			return nil
+		}
+		return err
+	}
+	if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signal process %s: %w", p, err)
+	}
+	return nil
+}
+
+// standing returns how many of these processes are there and stand still, and how many are there.
+func standing(all []proc.Process) (still, there int) {
+	for _, p := range all {
+		e, err := table.System.Live(p)
+		if err != nil {
+			continue
+		}
+		there++
+		if strings.ContainsRune("Tt", rune(e.State)) {
+			still++
+		}
+	}
+	return still, there
+}
+
+// shiftClock sets the machine's clock forward, or back.
+func shiftClock(by time.Duration) error {
+	now := time.Now().Add(by)
+	ts := unix.NsecToTimespec(now.UnixNano())
+	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &ts); err != nil {
+		return fmt.Errorf("set the clock: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/fault"
+	"howdah/internal/lab/ledger"
+	"howdah/internal/lab/result"
+)
+
+// ledgerTable has the rows of which every acknowledgement is counted.
+const ledgerTable = "ledger"
+
+// fault makes a fault while writers write, undoes it, and finds out what they saw.
+func (d *doing) fault(ctx context.Context, m manager, a experiment.Fault) error {
+	ground, err := m.Ground()
+	if err != nil {
+		return err
+	}
+	if err := ground.Check(a.Kind); err != nil {
+		return err
+	}
+	server := d.server()
+	l := &ledger.Ledger{Connect: server.Config, Table: ledgerTable, Writers: a.Writers, Pause: time.Duration(a.PauseMS) * time.Millisecond}
+	if err := l.Prepare(ctx); err != nil {
+		return err
+	}
+	writing, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { defer close(ended); l.Run(writing) }()
+	f := result.Fault{Kind: a.Kind}
+	err = d.breaks(ctx, m, ground, a, &f)
+	stop()
+	<-ended
+	if err != nil {
+		return err
+	}
+	if f.Postmortems, err = m.Failovers(ctx, f.Began); err != nil {
+		return err
+	}
+	d.point.Faults = append(d.point.Faults, f)
+	return d.audit(ctx, l, f.Began)
+}
+
+// breaks makes the fault, waits, undoes it, and waits until all is whole.
+func (d *doing) breaks(ctx context.Context, m manager, ground *fault.Ground, a experiment.Fault, f *result.Fault) (err error) {
+	if err := sleep(ctx, a.Before); err != nil {
+		return err
+	}
+	f.Began = d.mark(a.Kind + ": begins")
+	made, err := ground.Make(ctx, a.Kind)
+	// It is undone whatever happens, also when the user ends us.
+	defer func() {
+		_, undone := made.Undo()
+		err = errors.Join(err, undone)
+	}()
+	if err != nil {
+		return err
+	}
+	f.Proof = made.Proof
+	d.mark(a.Kind + ": " + made.Proof)
+	if made.Lasts {
+		if err := sleep(ctx, a.Seconds); err != nil {
+			return err
+		}
+		if f.Healed, err = made.Undo(); err != nil {
+			return err
+		}
+		d.mark(f.Healed)
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Duration(a.Within)*time.Second)
+	defer cancel()
+	if err := m.WholeAgain(limited); err != nil {
+		return fmt.Errorf("it was not whole again within %d s: %w", a.Within, err)
+	}
+	whole := d.mark("all copies are ready again")
+	d.figure("whole_s", whole.Sub(f.Began).Seconds())
+	if f.Healed != "" {
+		f.Healed += ", and "
+	}
+	f.Healed += "all copies are ready again"
+	return sleep(ctx, a.After)
+}
+
+func sleep(ctx context.Context, seconds int) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Duration(seconds) * time.Second):
+		return nil
+	}
+}
+
+// audit finds out for how long nobody could write, what clients saw, and what is lost.
+func (d *doing) audit(ctx context.Context, l *ledger.Ledger, began time.Time) error {
+	now := time.Now()
+	all := l.Entries()
+	gap, rto := ledger.Gap(all, began, now)
+	d.figure("rto_s", rto.Seconds())
+	d.figure("rto_worst_s", ledger.WorstGap(all, began, now).Seconds())
+	d.figure("acknowledged", float64(len(all)))
+	missing, err := l.Missing(ctx)
+	if err != nil {
+		return err
+	}
+	d.figure("lost_rows", float64(len(missing)))
+	d.figure("rpo_s", ledger.Span(missing).Seconds())
+	if rto > time.Second {
+		d.point.Marks = append(d.point.Marks, result.Mark{At: gap.UTC(), Text: "the last row is acknowledged"}, result.Mark{At: gap.Add(rto).UTC(), Text: "rows are acknowledged again"})
+	}
+	counts, words := l.Errors()
+	total := 0
+	for _, state := range slices.Sorted(maps.Keys(counts)) {
+		total += counts[state]
+		d.figure("errors_"+state, float64(counts[state]))
+		d.point.Errors = append(d.point.Errors, fmt.Sprintf("%d times: %s", counts[state], words[state]))
+	}
+	d.figure("errors", float64(total))
+	at, rates := ledger.Rates(all)
+	for n := range at {
+		d.ticks = append(d.ticks, result.Tick{Point: d.number, At: at[n], Name: "tps", Value: rates[n]})
+	}
+	return nil
+}

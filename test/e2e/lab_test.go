@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"howdah/internal/lab/result"
+	"howdah/internal/testkit"
+)
+
+// A person makes a drill of one fault, and breaks it off once. The lab makes a database of its own, finds
+// out what the fault cost, and leaves nothing behind.
+func TestALabDrill(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.does(90*time.Second, "up", "--detach")
+	out := filepath.Join(filepath.Dir(c.home), "lab")
+	text := strings.Replace(c.does(20*time.Second, "lab", "show", "drill"), "levels: {fault: [kill, freeze, lost-host, lost-etcd]}", "levels: {fault: [lost-etcd, kill]}", 1)
+	path := filepath.Join(filepath.Dir(c.home), "drill.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	impossible := strings.Replace(text, "[lost-etcd, kill]", "[flood]", 1)
+	if err := os.WriteFile(path+".bad", []byte(impossible), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.refuses(1, "there is no fault", "lab", "run", path+".bad", "--quick", "--out", out)
+
+	c.brokenOff(path, out)
+	c.does(180*time.Second, "lab", "run", path, "--quick", "--out", out)
+	r, err := result.Read(filepath.Join(out, "drill"))
+	if err != nil || len(r.Points) != 2 || len(r.Problems) > 0 || r.Target.Kind != "howdah" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	killed := r.Points[slices.IndexFunc(r.Points, func(p result.Point) bool { return p.Levels["fault"] == "kill" })]
+	if f := killed.Figures; f["rto_s"] <= 0 || f["rto_s"] > 60 || f["lost_rows"] != 0 || f["acknowledged"] == 0 || f["errors"] == 0 {
+		t.Errorf("figures of kill: %v", f)
+	}
+	if len(killed.Faults) != 1 || !strings.Contains(killed.Faults[0].Proof, "is gone") || killed.Faults[0].Healed == "" || len(killed.Faults[0].Postmortems) != 1 || len(killed.Marks) < 3 {
+		t.Errorf("the fault: %+v, marks %+v", killed.Faults, killed.Marks)
+	}
+	if listed := reads[[]struct{ Name string }](c, "db", "list"); len(listed) > 0 {
+		t.Errorf("it left %+v", listed)
+	}
+	if left, err := filepath.Glob(filepath.Join(out, "drill", "*pass*")); err != nil || len(left) > 0 {
+		t.Errorf("it left %q, %v", left, err)
+	}
+	c.well(30 * time.Second)
+}
+
+// brokenOff kills the lab in the middle of a fault. What stands still then is let go on by the next run.
+func (c *cli) brokenOff(path, out string) {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.program, "lab", "run", path, "--quick", "--out", out, "--home", c.home)
+	if err := cmd.Start(); err != nil {
+		c.Fatal(err)
+	}
+	testkit.Eventually(c, 2*time.Minute, func() error {
+		_, err := os.Stat(filepath.Join(out, "drill", "fault.json"))
+		return err
+	})
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		c.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) {
+		c.Error(err)
+	}
+	info, err := os.Stat(filepath.Join(out, "drill", "pgpass"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		c.Errorf("the password: %v, %v", info, err)
+	}
+}
