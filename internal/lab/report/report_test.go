@@ -62,6 +62,7 @@ func found(t *testing.T) (*result.Result, []result.Tick) {
 			Figures: map[string]float64{
 				"tps": tps, "latency_p50_ms": 900 / tps, "latency_p95_ms": 950 / tps, "latency_p99_ms": 1000 / tps, "latency_max_ms": 2000 / tps,
 				"aas": 4, "aas_cpu": 1, "aas_lock": 3, "aas_io": 0, "server_cpu_percent": 40, "read_iops": 5, "write_iops": 500, "own_figure": 7,
+				"new_order_p95_ms": 3, "payment_p95_ms": 2, "client_cpu_per_1000_nopm": 0.1,
 			},
 			Observed: []result.Observation{{Load: verdict.Load{Clients: int(clients), TPS: tps}, Observed: series.Summary{Rows: 3, Columns: map[string]series.Stat{
 				"aas": {Mean: 4}, "aas.cpu": {Mean: 1}, "aas.lock": {Mean: 3}, "wait.Lock:transactionid": {Mean: 3}, "lock.on.branches": {Mean: 3}, "wait.CPU": {Mean: 1},
@@ -137,14 +138,14 @@ func TestReports(t *testing.T) {
 		},
 	} {
 		text := says(t, filepath.Join(dir, FileName(language)), wants...)
-		if strings.Count(text, "<svg") != 5 {
+		if strings.Count(text, "<svg") != 6 {
 			t.Errorf("%s: it has %d plots", language, strings.Count(text, "<svg"))
 		}
 		if language == "ja" && strings.Contains(text, "of the active sessions") {
 			t.Error("a reason is in English")
 		}
 	}
-	for _, name := range []string{"sweep-tps", "ratio-tables-tps", "seconds-tps", "latency", "waits"} {
+	for _, name := range []string{"sweep-tps", "ratio-tables-tps", "seconds-tps", "latency", "waits", "transactions"} {
 		text, err := os.ReadFile(filepath.Join(dir, name+".png"))
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +195,7 @@ func TestSideBySide(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	text := says(t, filepath.Join(out, "compare.html"), "not measured in turns", "PostgreSQL 16.1", "before: ", "TPS with result after, Tables logged, Clients 1 is 2 times that with result before, Tables logged, Clients 1", "no difference can be told")
-	if strings.Count(text, "<svg") != 4 {
+	if strings.Count(text, "<svg") != 5 {
 		t.Errorf("%d plots", strings.Count(text, "<svg"))
 	}
 	says(t, filepath.Join(out, "compare.ja.html"), "交互に測定されたものではありません", "の 2 倍です")
@@ -293,6 +294,7 @@ func TestWhatFiguresAreCalled(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"tps": "Throughput (TPS)", "read_tps": "read: Throughput (TPS)", "read_iops": "Reads (IOPS)", "read_read_iops": "read: Reads (IOPS)", "behind": "behind", "latency_p99.9_ms": "p99.9 (ms)", "aas_cpu": "CPU",
+		"client_cpu_per_1000_nopm": "Generator's CPU for 1,000 NOPM (cores)", "a_new_order_p99_ms": "a: New-Order p99 (ms)",
 	} {
 		if got := labelled(name, "en"); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -89,14 +89,7 @@ func (w writer) sweep(f experiment.Factor, figure string) (Plot, error) {
 
 // sweepLines draws lines of figures: a colour for each rest of a setting, and dashes for each figure.
 func (w writer) sweepLines(p *picture, to *plot.Plot, f experiment.Factor, figures []string, named bool) error {
-	var ticks []plot.Tick
-	for _, level := range f.Levels {
-		ticks = append(ticks, plot.Tick{Value: number(level), Label: experiment.Word(level)})
-	}
-	to.X.Tick.Marker = plot.ConstantTicks(ticks)
-	if f.Log && !slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Value <= 0 }) {
-		to.X.Scale = plot.LogScale{}
-	}
+	levels(to, f)
 	for dash, figure := range figures {
 		for n, l := range w.lines(f, figure) {
 			path, dots, err := plotter.NewLinePoints(whiskers(l.points))
@@ -123,6 +116,18 @@ func (w writer) sweepLines(p *picture, to *plot.Plot, f experiment.Factor, figur
 		to.Y.Max = 1
 	}
 	return nil
+}
+
+// levels has the axis below show the levels of a factor.
+func levels(to *plot.Plot, f experiment.Factor) {
+	var ticks []plot.Tick
+	for _, level := range f.Levels {
+		ticks = append(ticks, plot.Tick{Value: number(level), Label: experiment.Word(level)})
+	}
+	to.X.Tick.Marker = plot.ConstantTicks(ticks)
+	if f.Log && !slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Value <= 0 }) {
+		to.X.Scale = plot.LogScale{}
+	}
 }
 
 // lines are the settings that differ in other factors, with the points of this one.

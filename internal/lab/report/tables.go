@@ -48,7 +48,8 @@ func (w writer) tables() (all []table) {
 	sort.Strings(prefixes)
 	for _, prefix := range prefixes {
 		for _, group := range groups {
-			if t, some := w.table(inOrder(byPrefix[prefix]), group); some {
+			for own := range slices.Chunk(w.ofGroup(inOrder(byPrefix[prefix]), group), mostColumns) {
+				t := w.table(own, group)
 				if prefix != "" {
 					t.Title += " (" + strings.TrimSuffix(prefix, "_") + ")"
 				}
@@ -59,21 +60,27 @@ func (w writer) tables() (all []table) {
 	return all
 }
 
-// table leaves out the waits that nobody was in.
-func (w writer) table(names []string, group string) (table, bool) {
-	var own []string
+// mostColumns is how many figures fit beside each other on paper.
+const mostColumns = 9
+
+// ofGroup leaves out the waits that nobody was in.
+func (w writer) ofGroup(names []string, group string) (own []string) {
+	for _, name := range names {
+		if k, _ := lookUp(name); k.group == group && (group != "waits" || w.some(name)) {
+			own = append(own, name)
+		}
+	}
+	return own
+}
+
+func (w writer) table(own []string, group string) table {
 	t := table{Title: word(w.language, "group_"+group)}
 	if group == "latency" {
 		t.Note = word(w.language, "closed")
 	}
-	for _, name := range names {
-		if k, prefix := lookUp(name); k.group == group && (group != "waits" || w.some(name)) {
-			own = append(own, name)
-			t.Columns = append(t.Columns, strings.TrimPrefix(labelled(name, w.language), strings.TrimSuffix(prefix, "_")+": "))
-		}
-	}
-	if len(own) == 0 {
-		return t, false
+	for _, name := range own {
+		_, prefix := lookUp(name)
+		t.Columns = append(t.Columns, strings.TrimPrefix(labelled(name, w.language), strings.TrimSuffix(prefix, "_")+": "))
 	}
 	for _, s := range w.r.Settings {
 		line := row{Setting: w.nameOf(s.Levels)}
@@ -92,7 +99,7 @@ func (w writer) table(names []string, group string) (table, bool) {
 		}
 		t.Rows = append(t.Rows, line)
 	}
-	return t, true
+	return t
 }
 
 func (w writer) some(name string) bool {
