@@ -152,7 +152,10 @@ var (
 func (f *runFlags) targets(cmd *cobra.Command, o *cli.Options) (at string, _ func(run.Options) target.Target, err error) {
 	if f.target != "" || f.targetFile != "" || o.Getenv(targetVariable) != "" {
 		server, err := f.server(o, f.dir)
-		return server.Name(), func(run.Options) target.Target { return &target.Address{Server: server, Writes: f.writes} }, err
+		if err != nil {
+			return "", nil, err
+		}
+		return server.Name(), func(run.Options) target.Target { return &target.Address{Server: server, Writes: f.writes} }, nil
 	}
 	api, h, err := o.Connect(cmd)
 	if err != nil {
