@@ -84,10 +84,17 @@ func (w writer) seconds(name string) ([]Plot, error) {
 			}
 		}
 		one.Y.Min, one.X.Min = 0, 0
+		most := 0 // marks so far
+		for _, t := range all[n:min(len(all), n+mostLines)] {
+			most += len(w.r.Points[t.point].Marks)
+		}
+		one.Y.Max *= 1 + markHeight*float64(min(most, markRows))
+		most = 0
 		for i, t := range all[n:min(len(all), n+mostLines)] {
-			if err := w.marks(one, t, colour(i)); err != nil {
+			if err := w.marks(one, t, colour(i), most); err != nil {
 				return nil, err
 			}
+			most += len(w.r.Points[t.point].Marks)
 		}
 		drawn, err := p.drawn()
 		if err != nil {
@@ -98,8 +105,15 @@ func (w writer) seconds(name string) ([]Plot, error) {
 	return plots, nil
 }
 
-// marks draws the marks of a point, each below the one before.
-func (w writer) marks(to *plot.Plot, t track, c color.Color) error {
+// Marks have rows of their own above the data, each so high.
+const (
+	markRows   = 6
+	markHeight = 0.08
+)
+
+// marks draws the marks of a point, each below the one before, from a row on. Those near the right edge are at the left
+// of their lines.
+func (w writer) marks(to *plot.Plot, t track, c color.Color, row int) error {
 	for n, m := range w.r.Points[t.point].Marks {
 		x := m.At.Sub(t.began).Seconds()
 		upright, err := plotter.NewLine(plotter.XYs{{X: x, Y: 0}, {X: x, Y: to.Y.Max}})
@@ -107,13 +121,16 @@ func (w writer) marks(to *plot.Plot, t track, c color.Color) error {
 			return err
 		}
 		upright.Color, upright.Dashes, upright.Width = c, dashes[1], 1
-		height := to.Y.Max * (1 - 0.07*float64(n%8))
-		labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: height}}, Labels: []string{" " + m.Text}})
+		height := to.Y.Max * (1 - 0.9*markHeight*float64((row+n)%markRows))
+		labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: height}}, Labels: []string{" " + m.Text + " "}})
 		if err != nil {
 			return err
 		}
 		style := &labels.TextStyle[0]
 		style.Font, style.Color, style.YAlign, style.Handler = sans(8), c, draw.YTop, newHandler()
+		if x > 0.6*to.X.Max {
+			style.XAlign = draw.XRight
+		}
 		to.Add(upright, labels)
 	}
 	return nil
