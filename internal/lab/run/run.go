@@ -188,13 +188,10 @@ func (o Options) begin(ctx context.Context, r *result.Result, first experiment.P
 	if r.Target, err = o.Target.Describe(ctx); err != nil {
 		return err
 	}
-<<<<<<< HEAD
 	(&doing{Options: o, run: r}).environment(ctx, r)
-=======
 	if err := o.caveats(ctx, r); err != nil {
 		return err
 	}
->>>>>>> labh
 	if err := o.prepare(ctx, r, first); err != nil {
 		return err
 	}
