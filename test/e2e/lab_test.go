@@ -34,6 +34,15 @@ func TestALabDrill(t *testing.T) {
 	}
 	c.refuses(1, "there is no fault", "lab", "run", path+".bad", "--quick", "--out", out)
 
+	for fault, words := range map[string]string{"partition": "on one machine", "clock": "--allow-clock"} {
+		if err := os.WriteFile(path+".bad", []byte(strings.Replace(text, "[lost-etcd, kill]", "[kill, "+fault+"]", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.refuses(1, words, "lab", "run", path+".bad", "--quick", "--out", out)
+	}
+	if listed := reads[[]struct{ Name string }](c, "db", "list"); len(listed) > 0 {
+		t.Errorf("what is refused made %+v", listed)
+	}
 	c.brokenOff(path, out)
 	c.does(180*time.Second, "lab", "run", path, "--quick", "--out", out)
 	r, err := result.Read(filepath.Join(out, "drill"))

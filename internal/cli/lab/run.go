@@ -36,13 +36,13 @@ type runFlags struct {
 const targetVariable = "HOWDAH_LAB_TARGET"
 
 func newRun(o *cli.Options) *cobra.Command {
-	cmd, f := newRunWith(o)
+	cmd, f := newRunWith()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, o, args) }
 	return cmd
 }
 
 // newRunWith returns the command, and what its flags are set to once it is run.
-func newRunWith(o *cli.Options) (*cobra.Command, *runFlags) {
+func newRunWith() (*cobra.Command, *runFlags) {
 	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use: "run NAME|FILE…", Short: "Make experiments, and write their reports", ValidArgsFunction: complete,
@@ -152,7 +152,10 @@ var (
 func (f *runFlags) targets(cmd *cobra.Command, o *cli.Options) (at string, _ func(run.Options) target.Target, err error) {
 	if f.target != "" || f.targetFile != "" || o.Getenv(targetVariable) != "" {
 		server, err := f.server(o, f.dir)
-		return server.Name(), func(run.Options) target.Target { return &target.Address{Server: server, Writes: f.writes} }, err
+		if err != nil {
+			return "", nil, err
+		}
+		return server.Name(), func(run.Options) target.Target { return &target.Address{Server: server, Writes: f.writes} }, nil
 	}
 	api, h, err := o.Connect(cmd)
 	if err != nil {

@@ -151,7 +151,7 @@ func newResume(o *cli.Options) *cobra.Command {
 
 // resume makes what is missing of a run, with the flags that it was begun with.
 func resume(cmd *cobra.Command, o *cli.Options, s book.Status) error {
-	begun, f := newRunWith(o)
+	begun, f := newRunWith()
 	if err := begun.ParseFlags(s.Arguments); err != nil {
 		return fmt.Errorf("the run %s: %w", s.ID, err)
 	}

@@ -172,7 +172,7 @@ func TestTheSameCommandGoesOn(t *testing.T) {
 func TestARunKeepsItsTarget(t *testing.T) {
 	p := newPerson(t)
 	t.Setenv("HOWDAH_LAB_TARGET", p.target)
-	path := p.file(2, "0.1")
+	path := p.file(2, "3")
 	cmd := p.command("run", path, "--out", "/proc/none")
 	if err := cmd.Run(); err == nil {
 		t.Fatal("a run has its directory in /proc")
@@ -192,9 +192,6 @@ func TestARunKeepsItsTarget(t *testing.T) {
 	})
 	_ = first.Process.Kill()
 	_ = first.Wait()
-	if p.runs()[0].State != book.Broken {
-		t.Skip("it was faster than we are")
-	}
 	t.Setenv("HOWDAH_LAB_TARGET", strings.Replace(p.target, "127.0.0.1", "localhost", 1))
 	p.refused("the run was begun against another target", "resume")
 }

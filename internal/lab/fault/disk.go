@@ -203,6 +203,12 @@ func (g *Ground) fillDisk(ctx context.Context) (*Made, error) {
 	if err := fill(path, size); err != nil {
 		return made, err
 	}
+	made.healed = func() error {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			return errors.Join(errStands, err)
+		}
+		return nil
+	}
 	err = eventually(ctx, func() error {
 		full, err := isFull(ctx, g, m.name)
 		if err == nil && full == "" {

@@ -17,6 +17,30 @@ import (
 // ledgerTable has the rows of which every acknowledgement is counted.
 const ledgerTable = "ledger"
 
+// checkFaults refuses faults that cannot be made here, before anything runs.
+func (o Options) checkFaults() error {
+	m, ok := o.Target.(manager)
+	if !ok {
+		return nil // package target refuses all of them
+	}
+	for _, s := range o.Experiment.Settings() {
+		for _, step := range o.Experiment.Each {
+			a, err := o.Experiment.Arguments(step, s)
+			if err != nil || a.Fault == nil {
+				continue // what has no form was refused when the experiment was read
+			}
+			ground, err := m.Ground()
+			if err != nil {
+				return err
+			}
+			if err := ground.Check(a.Fault.Kind); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // fault makes a fault while writers write, undoes it, and finds out what they saw.
 func (d *doing) fault(ctx context.Context, m manager, a experiment.Fault) error {
 	ground, err := m.Ground()

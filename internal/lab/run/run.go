@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	if !more {
 		return r, o.end(r)
 	}
-	if err := target.Check(o.Target, o.Experiment); err != nil {
+	if err := errors.Join(target.Check(o.Target, o.Experiment), o.checkFaults()); err != nil {
 		return r, err
 	}
 	defer func() {
@@ -188,10 +189,38 @@ func (o Options) begin(ctx context.Context, r *result.Result, first experiment.P
 		return err
 	}
 	(&doing{Options: o, run: r}).environment(ctx, r)
+	if err := o.caveats(ctx, r); err != nil {
+		return err
+	}
 	if err := o.prepare(ctx, r, first); err != nil {
 		return err
 	}
 	return result.Write(o.Dir, r)
+}
+
+// caveats says once what the target cannot give of what settings want.
+func (o Options) caveats(ctx context.Context, r *result.Result) error {
+	t, ok := o.Target.(interface {
+		Caveats(ctx context.Context, all []experiment.Wanted) ([]string, error)
+	})
+	if !ok {
+		return nil
+	}
+	var all []experiment.Wanted
+	for _, s := range o.Experiment.Settings() {
+		w, err := o.Experiment.Wanted(s)
+		if err != nil {
+			return err
+		}
+		all = append(all, w)
+	}
+	texts, err := t.Caveats(ctx, all)
+	for _, text := range texts {
+		if !slices.Contains(r.Problems, text) {
+			r.Problems = append(r.Problems, text)
+		}
+	}
+	return err
 }
 
 // keeper is a target that keeps the data of Prepare, so that they are prepared once.
@@ -270,6 +299,7 @@ func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Poi
 			break
 		}
 	}
+	slices.SortStableFunc(d.point.Marks, func(a, b result.Mark) int { return a.At.Compare(b.At) })
 	d.point.Took = time.Since(d.point.Began).Seconds()
 	return d.point, d.ticks, nil
 }

@@ -148,3 +148,16 @@ func TestWhatATargetCanDo(t *testing.T) {
 		t.Errorf("an address: %v", err)
 	}
 }
+
+func TestClassesThatAreLargerThanHosts(t *testing.T) {
+	t.Parallel()
+	hosts := []admin.Host{{CPUs: 2, Memory: 8 << 30}, {CPUs: 1, Memory: 16 << 30}}
+	var all []experiment.Wanted
+	for _, class := range []string{"db.m3.large", "db.cr1.8xlarge", "db.m3.xlarge", "db.m3.xlarge", "db.own.large"} {
+		all = append(all, experiment.Wanted{Class: class})
+	}
+	got := caveats(hosts, all)
+	if len(got) != 2 || !strings.Contains(got[0], "db.cr1.8xlarge has 32 processors and 244 GiB, and the largest host has 2 and 16") || !strings.Contains(got[1], "db.m3.xlarge") {
+		t.Errorf("%q", got)
+	}
+}

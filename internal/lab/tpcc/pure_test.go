@@ -82,14 +82,14 @@ func TestRunOptions(t *testing.T) {
 	}
 }
 
-// The mark of a schema is a statement that cannot be broken out of, and says all again.
+// The mark of a database is a statement that cannot be broken out of, and says all again.
 func TestMark(t *testing.T) {
 	about := About{Version: version, Mode: "it's", Warehouses: 3, Seed: 1 << 63, Unlogged: true, Fillfactor: 70, Began: time.Unix(5, 0).UTC()}
 	sql, err := about.comment("lab")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, ok := strings.CutPrefix(sql, `COMMENT ON SCHEMA "lab" IS '`+mark)
+	text, ok := strings.CutPrefix(sql, `COMMENT ON TABLE "lab".warehouse IS '`+mark)
 	if !ok || strings.Contains(strings.ReplaceAll(strings.TrimSuffix(text, "'"), "''", ""), "'") {
 		t.Fatal(sql)
 	}
