@@ -184,7 +184,7 @@ func (h *Howdah) WholeAgain(ctx context.Context) error {
 	err := h.poll(ctx, func() (bool, error) {
 		if last = h.wholeNow(ctx); last != nil {
 			since = time.Time{}
-			return false, nil // it may be later
+			return false, nil //nolint:nilerr // it may be later
 		}
 		if since.IsZero() {
 			since = time.Now()
