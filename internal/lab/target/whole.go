@@ -10,6 +10,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin"
+	"howdah/internal/admin/client"
 	"howdah/internal/failover/postmortem"
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/fault"
@@ -136,7 +137,14 @@ func (h *Howdah) Reboot(ctx context.Context) error {
 		}
 	}
 	for _, name := range names {
-		if err := h.API.RDS(ctx, "RebootDBInstance", &rds.RebootDBInstanceMessage{DBInstanceIdentifier: &name}, &rds.RebootDBInstanceResult{}); err != nil {
+		err := h.poll(ctx, func() (bool, error) {
+			err := h.API.RDS(ctx, "RebootDBInstance", &rds.RebootDBInstanceMessage{DBInstanceIdentifier: &name}, &rds.RebootDBInstanceResult{})
+			if client.IsCode(err, rds.ErrInvalidDBInstanceState) {
+				return false, nil // something else goes on, such as the restart of another one
+			}
+			return err == nil, err
+		})
+		if err != nil {
 			return fmt.Errorf("restart %s: %w", name, err)
 		}
 		if err := h.waitInstance(ctx, name); err != nil {
@@ -184,7 +192,7 @@ func (h *Howdah) WholeAgain(ctx context.Context) error {
 	err := h.poll(ctx, func() (bool, error) {
 		if last = h.wholeNow(ctx); last != nil {
 			since = time.Time{}
-			return false, nil //nolint:nilerr // it may be whole later
+			return false, nil //nolint:nilerr // it may be later
 		}
 		if since.IsZero() {
 			since = time.Now()
