@@ -39,7 +39,7 @@ func (d *doing) failover(ctx context.Context, m manager, a experiment.Failover) 
 	for _, s := range l.seconds {
 		d.ticks = append(d.ticks, result.Tick{Point: d.number, At: s.At, Name: "tps", Value: s.TPS}, result.Tick{Point: d.number, At: s.At, Name: "latency_ms", Value: s.Latency})
 	}
-	d.recovered(l.seconds, asked, a)
+	d.recovered(&l, asked, a)
 	if err := m.WholeAgain(ctx); err != nil {
 		return err
 	}
@@ -66,8 +66,12 @@ func (d *doing) askFailover(ctx context.Context, m manager, after time.Duration)
 }
 
 // recovered finds out when the throughput was back. Where it was not, back_s is how long was waited.
-func (d *doing) recovered(seconds []pgbench.Second, asked time.Time, a experiment.Failover) {
-	before, after, back, ok := comeBack(seconds, asked, a.Share)
+func (d *doing) recovered(l *loading, asked time.Time, a experiment.Failover) {
+	cut := asked
+	if l.cut.After(asked) {
+		cut = l.cut
+	}
+	before, after, back, ok := comeBack(l.seconds, asked, cut, a.Share)
 	d.figure("tps_before", before)
 	d.figure("tps_after", after)
 	text := fmt.Sprintf("back at %.0f %%", 100*a.Share)
@@ -83,15 +87,15 @@ func (d *doing) recovered(seconds []pgbench.Second, asked time.Time, a experimen
 // backFor is over how many seconds in a row the throughput has to be back.
 const backFor = 3
 
-// comeBack returns the mean throughput before and after a moment, and how long after that moment the
-// throughput was at so great a share of what it was before, for backFor seconds in a row.
-func comeBack(seconds []pgbench.Second, at time.Time, share float64) (before, after float64, back time.Duration, ok bool) {
+// comeBack returns the mean throughput before a moment, and after the sessions were cut, and how long after
+// the moment the throughput was at so great a share of what it was before, for backFor seconds in a row.
+func comeBack(seconds []pgbench.Second, at, cut time.Time, share float64) (before, after float64, back time.Duration, ok bool) {
 	var earlier, later []pgbench.Second
 	for _, s := range seconds {
 		switch {
 		case !s.At.After(at):
 			earlier = append(earlier, s)
-		case s.At.Add(-time.Second).After(at): // the second of the failover itself is neither
+		case s.At.Add(-time.Second).After(cut): // the seconds of the failover itself are neither
 			later = append(later, s)
 		}
 	}
@@ -121,6 +125,7 @@ type loading struct {
 	seconds  []pgbench.Second // guarded by mu
 	commands []string
 	messages []string
+	cut      time.Time // when pgbench ended first, since its sessions were cut
 }
 
 func (l *loading) second(s pgbench.Second) {
@@ -152,6 +157,9 @@ func (l *loading) run(ctx context.Context, o pgbench.Options, ends time.Time) {
 		}
 		if err == nil && found.Aborted == 0 {
 			return
+		}
+		if l.cut.IsZero() {
+			l.cut = time.Now()
 		}
 		select {
 		case <-ctx.Done():

@@ -21,17 +21,19 @@ func TestWhenThroughputIsBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		tps           []float64
 		before, after float64
-		back          time.Duration
+		back, cut     time.Duration
 		ok            bool
 	}{
 		"at once":              {tps: []float64{100, 100, 100, 40, 95, 95, 95}, before: 100, after: 95, back: 500 * time.Millisecond, ok: true},
 		"slowly":               {tps: []float64{100, 100, 100, 0, 20, 50, 80, 90, 90, 92}, before: 100, after: 70.333, back: 3500 * time.Millisecond, ok: true},
 		"for two seconds only": {tps: []float64{100, 100, 100, 0, 99, 99, 0, 0}, before: 100, after: 49.5},
+		"cut later":            {tps: []float64{100, 100, 100, 100, 100, 100, 0, 95, 95, 95}, cut: 2600 * time.Millisecond, before: 100, after: 95, back: 3500 * time.Millisecond, ok: true},
 		"never":                {tps: []float64{100, 100, 100}, before: 100},
 		"nothing before":       {},
 	} {
 		// It is asked for half a second into the fourth second.
-		before, after, back, ok := comeBack(series(c.tps...), began.Add(3500*time.Millisecond), 0.9)
+		asked := began.Add(3500 * time.Millisecond)
+		before, after, back, ok := comeBack(series(c.tps...), asked, asked.Add(c.cut), 0.9)
 		if before != c.before || after-c.after > 0.01 || c.after-after > 0.01 || back != c.back || ok != c.ok {
 			t.Errorf("%s: %.3f, %.3f, %s, %v", name, before, after, back, ok)
 		}
