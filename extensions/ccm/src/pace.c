@@ -9,8 +9,9 @@
  * pages, and what is not cached of them has to be read first. A disk that
  * serves only so many reads in a second lets everybody wait once these are
  * taken. So the reads themselves say how much may be read: if they take more
- * than half of the time, the pace is half of what was read in that time. From
- * there on it grows slowly, and tries again what the disk can do.
+ * than half of the time, the pace is half of what was read in that time, but
+ * not less than half of what it was: a single stall says little. From there on
+ * it grows slowly, and tries again what the disk can do.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +24,8 @@
 #define SHARE		0.5
 #define GROWTH		0.05
 
-/* The pace is a hundredth of the rate at least. */
-#define SLOWEST		0.01
+/* So many pages in a second are always read, if the rate is not lower. */
+#define SLOWEST		16
 
 #define SECOND		1e6
 
@@ -54,6 +55,7 @@ bool
 ccm_pace_read(CcmPace *pace, int rate, int64_t pages, int64_t took, int64_t now)
 {
 	double		most;
+	double		least;
 
 	pace->read += pages;
 	pace->took += took;
@@ -68,6 +70,9 @@ ccm_pace_read(CcmPace *pace, int rate, int64_t pages, int64_t took, int64_t now)
 		return false;
 	}
 	pace->at = now;
-	pace->pages = most > rate * SLOWEST ? most : rate * SLOWEST;
+	least = rate < SLOWEST ? rate : SLOWEST;
+	if (least < pace->pages / 2)
+		least = pace->pages / 2;
+	pace->pages = most > least ? most : least;
 	return true;
 }

@@ -52,6 +52,7 @@
 PGDLLEXPORT void ccm_database_main(Datum arg);
 
 static bool give_up = false;	/* no more of this database */
+static int64 reading = 0;		/* how long the last batch was read, in microseconds */
 
 /* Where the relation and the fork end that are being read */
 typedef struct Run
@@ -296,7 +297,12 @@ warm_batch(CcmJob *job, uint32 begin, const Run *run)
 	batch.deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), HOLD_MS);
 	before = pgBufferUsage.shared_blks_read;
 	if (batch.end > begin)
+	{
+		TimestampTz since = GetCurrentTimestamp();
+
 		read_batch(&batch);
+		reading = GetCurrentTimestamp() - since;
+	}
 	count_batch(job, batch.next - begin, pgBufferUsage.shared_blks_read - before, 0);
 	relation_close(batch.rel, AccessShareLock);
 	if (batch.next < end)
@@ -395,18 +401,18 @@ may_go_on(CcmJob *job)
 }
 
 /*
- * Wait until as many pages more may be read as were read since `begin`. After a
+ * Wait until as many pages more may be read as were read just now. After a
  * stall the pace is what it was: of what was not read meanwhile, a second's
  * worth is made up for, but not if it was the disk that stalled.
  */
 static void
-keep_pace(CcmJob *job, TimestampTz *due, uint64 pages, TimestampTz begin)
+keep_pace(CcmJob *job, TimestampTz *due, uint64 pages)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
 	if (job->rate == 0)
 		return;
-	if (ccm_pace_read(&job->pace, job->rate, pages, now - begin, now))
+	if (ccm_pace_read(&job->pace, job->rate, pages, pages > 0 ? reading : 0, now))
 		*due = now;
 	*due = Max(*due, now - USECS_PER_SEC) + (TimestampTz) (pages * USECS_PER_SEC / job->pace.pages);
 	while (may_go_on(job))
@@ -430,15 +436,15 @@ read_job(CcmJob *job)
 	for (uint32 next = job->begin; next < job->end && may_go_on(job);)
 	{
 		uint64		before = pg_atomic_read_u64(&job->read);
-		TimestampTz begin = GetCurrentTimestamp();
 
+		reading = 0;
 		if (next >= run.relation)
 			run.relation = end_of_relation(job, next);
 		if (next >= run.fork)
 			run.fork = end_of_fork(job, next);
 		next = try_batch(job, next, &run);
 		pgstat_report_stat(false);
-		keep_pace(job, &due, pg_atomic_read_u64(&job->read) - before, begin);
+		keep_pace(job, &due, pg_atomic_read_u64(&job->read) - before);
 	}
 }
 

@@ -281,11 +281,15 @@ test_pace(void)
 	read_for(&pace, &disk, 8000, &now, 120, &full);
 	CHECK(pace.pages > 7900 && full == 0);
 
-	/* A disk that stands still: it begins again. */
+	/* One stall halves the pace. A disk that stands still is asked for little. */
+	read = pace.pages;
 	CHECK(ccm_pace_read(&pace, 8000, 32, INT64_C(60000000), now));
-	CHECK(pace.pages == 80);
+	CHECK(pace.pages == read / 2);
+	for (int i = 0; i < 20; i++)
+		ccm_pace_read(&pace, 8000, 32, INT64_C(60000000), now);
+	CHECK(pace.pages == 16);
 	CHECK(!ccm_pace_read(&pace, 8000, 32, 0, now) && !ccm_pace_read(&pace, 8000, 32, -5, now - 5));
-	CHECK(pace.pages >= 80 && pace.pages < 81);
+	CHECK(pace.pages >= 16 && pace.pages < 17);
 
 	/* One page that waits says nothing. */
 	pace = (CcmPace) {0};

@@ -6,15 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sys/unix"
 
 	"howdah/internal/system/owner"
+	"howdah/internal/system/plainfile"
 )
 
 // What a server has cached is written down for its next start. pg_prewarm writes the list, in its own
@@ -39,15 +38,11 @@ func Remember(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// mostList bounds what is read of a list, in bytes: it is in a member's own directory. A line has some
-// 30 bytes.
-const mostList = 64 << 20
-
 // ErrList says that a list is not one of pg_prewarm's.
 var ErrList = errors.New("the list of what was cached cannot be read")
 
 // Remembered reads what the server of a data directory wrote down last. It returns nothing if there is
-// no list.
+// no list. A list that is longer than plainfile.Most is not read: one of 4 GB has some 12 MB.
 func Remembered(dataDir string) (map[File]Blocks, error) {
 	user, err := owner.Of(dataDir)
 	if err != nil {
@@ -55,12 +50,7 @@ func Remembered(dataDir string) (map[File]Blocks, error) {
 	}
 	var text []byte
 	err = user.Do(func() error {
-		file, err := os.OpenFile(filepath.Join(dataDir, listName), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a pipe would have it wait
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		text, err = io.ReadAll(io.LimitReader(file, mostList))
+		text, err = plainfile.Read(filepath.Join(dataDir, listName))
 		return err
 	})
 	if errors.Is(err, os.ErrNotExist) {

@@ -7,8 +7,8 @@ const (
 	judged = 32
 	// growth is how much more may be read after each second.
 	growth = 0.05
-	// slowest is the least share of the rate.
-	slowest = 0.01
+	// slowest is the least, in blocks a second.
+	slowest = 16
 )
 
 // Flow says how long to rest between reads, so that a disk has as much room for others as for them: if
@@ -29,12 +29,15 @@ func NewFlow(rate float64, at time.Time) *Flow { return &Flow{rate: rate, now: r
 
 // Rest returns how long to rest after so many blocks were read, which took so long until at.
 func (f *Flow) Rest(blocks int64, took time.Duration, at time.Time) time.Duration {
+	if blocks == 0 {
+		return 0 // the time went elsewhere
+	}
 	f.read, f.took = f.read+blocks, f.took+took
 	if f.read >= judged {
 		f.judge(at)
 		f.read, f.took = 0, 0
 	}
-	return max(0, time.Duration(float64(blocks)/f.now*float64(time.Second))-took)
+	return max(min(took, time.Second), time.Duration(float64(blocks)/f.now*float64(time.Second))-took)
 }
 
 func (f *Flow) judge(at time.Time) {
@@ -43,7 +46,7 @@ func (f *Flow) judge(at time.Time) {
 		most = float64(f.read) / f.took.Seconds() / 2
 	}
 	if most < f.now {
-		f.now = max(most, f.rate*slowest)
+		f.now = max(most, f.now/2, min(f.rate, slowest)) // a single stall says little
 	} else {
 		f.now = min(f.rate, f.now*(1+growth*at.Sub(f.at).Seconds()))
 	}

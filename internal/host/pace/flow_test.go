@@ -34,8 +34,17 @@ func TestReadsLeaveHalfOfADisk(t *testing.T) {
 		t.Errorf("a disk that is fast again is read at %.0f", got)
 	}
 	f.Rest(64, time.Hour, now)
-	if rest := f.Rest(8, 0, now); rest != 100*time.Millisecond {
-		t.Errorf("after a stall it reads 8 blocks, and rests %s: not a hundredth of the rate", rest)
+	if rest := f.Rest(8, 0, now); rest != 2*time.Millisecond {
+		t.Errorf("after one stall it reads 8 blocks, and rests %s: not at half of the rate", rest)
+	}
+	for range 20 {
+		f.Rest(64, time.Hour, now)
+	}
+	if rest := f.Rest(8, 0, now); rest != 500*time.Millisecond {
+		t.Errorf("a disk that stands still is asked for 8 blocks, and %s later for more: not for 16 in a second", rest)
+	}
+	if rest := f.Rest(0, time.Hour, now); rest != 0 {
+		t.Errorf("it rests %s after it has read nothing", rest)
 	}
 	if rest := f.Rest(1, 0, now.Add(-time.Hour)); rest < 0 {
 		t.Errorf("it rests %s", rest)

@@ -10,19 +10,20 @@ package walahead
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/host/pace"
+	"howdah/internal/model/lsn"
 	"howdah/internal/system/owner"
 )
 
@@ -31,6 +32,8 @@ const (
 	every = time.Second
 	// ahead is how many files are read that follow the one that is being written.
 	ahead = 2
+	// again is after what time a file is read again, in case the kernel has forgotten it.
+	again = 30 * time.Second
 	// piece is how much is asked for at once, in bytes: of more, the kernel reads only what the device
 	// takes in one request.
 	piece = 128 << 10
@@ -42,38 +45,48 @@ type Reader struct {
 	Member  string
 	DataDir string
 	Probe   *probe.Prober
+
+	read map[string]time.Time // when each file was read last
+	said bool                 // that it failed
 }
 
 // Run reads until ctx ends.
 func (r *Reader) Run(ctx context.Context) {
-	said := ""
 	for pace.Sleep(ctx, every) {
-		if sight := r.Probe.Last(); !sight.Ready || !sight.Facts.InRecovery {
+		sight := r.Probe.Last()
+		if !sight.Ready || !sight.Facts.InRecovery || sight.Facts.Timeline == 0 {
 			continue
 		}
-		err := Read(filepath.Join(r.DataDir, "pg_wal"))
-		if err != nil && err.Error() != said {
+		err := r.look(sight.Facts.LSN, sight.Facts.Timeline, time.Now())
+		// Each file has its own error. One line will do until it goes well again.
+		if err != nil && !r.said {
 			r.Agent.Log.Warn("read the WAL files that come next", "member", r.Member, "error", err)
-			said = err.Error()
 		}
+		r.said = err != nil
 	}
 }
 
-// segment is the name of a WAL file.
-var segment = regexp.MustCompile(`^[0-9A-F]{24}$`)
+// look reads the file of a position and those that follow it, unless that was done a moment ago.
+func (r *Reader) look(at lsn.LSN, timeline int, now time.Time) error {
+	due := map[string]time.Time{}
+	var names []string
+	for n := range lsn.LSN(1 + ahead) {
+		name := postgres.WALName(at+n*postgres.SegmentSize, timeline)
+		if due[name] = r.read[name]; now.Sub(due[name]) >= again {
+			due[name], names = now, append(names, name)
+		}
+	}
+	r.read = due
+	return Read(r.Agent.UserOf(r.Member), filepath.Join(r.DataDir, "pg_wal"), names)
+}
 
-// Read has the kernel read the file that was written last, and those that follow it, as far as they are
-// not cached. It does not wait for the disk. It acts as the owner of the directory.
-func Read(dir string) error {
-	user, err := owner.Of(dir)
-	if err != nil {
-		return fmt.Errorf("read WAL ahead: %w", err)
+// Read has the kernel read WAL files of a directory as far as they are not cached, with the rights of
+// the user whose they are. A name of which there is no file, or no WAL file, is left out.
+func Read(user *owner.User, dir string, names []string) error {
+	if len(names) == 0 {
+		return nil
 	}
 	return user.Do(func() error {
-		names, err := next(dir)
-		if err != nil {
-			return fmt.Errorf("read WAL ahead: %w", err)
-		}
 		for _, name := range names {
 			if err := advise(filepath.Join(dir, name)); err != nil {
 				return fmt.Errorf("read WAL ahead: %w", err)
@@ -83,45 +96,21 @@ func Read(dir string) error {
 	})
 }
 
-// next returns the file that was written last, and those that follow it.
-func next(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir) // in the order of the names, which is that of the WAL
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	newest, at := 0, time.Time{}
-	for _, e := range entries {
-		if !segment.MatchString(e.Name()) || !e.Type().IsRegular() {
-			continue
-		}
-		info, err := e.Info()
-		if err != nil {
-			continue // it was renamed meanwhile
-		}
-		if info.ModTime().After(at) {
-			newest, at = len(names), info.ModTime()
-		}
-		names = append(names, e.Name())
-	}
-	names = names[newest:]
-	return slices.Clip(names[:min(len(names), 1+ahead)]), nil
-}
-
 func advise(path string) error {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if os.IsNotExist(err) {
-		return nil // it was renamed meanwhile
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ELOOP) {
+		return nil // it is not made yet
 	}
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	// Whoever owns the directory may have put anything there.
 	info, err := file.Stat()
-	if err != nil {
+	if err != nil || !info.Mode().IsRegular() || info.Size() != postgres.SegmentSize {
 		return err
 	}
-	for at := int64(0); at < info.Size(); at += piece {
+	for at := int64(0); at < postgres.SegmentSize; at += piece {
 		if err := unix.Fadvise(int(file.Fd()), at, piece, unix.FADV_WILLNEED); err != nil {
 			return &fs.PathError{Op: "fadvise", Path: path, Err: err}
 		}

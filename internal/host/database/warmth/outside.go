@@ -140,6 +140,8 @@ type round struct {
 	flow *pace.Flow
 	// leads says that it is a primary, which reads again what it had before it was started.
 	leads bool
+	// looked is when it was counted last how much of a primary's cache nobody would miss.
+	looked time.Time
 }
 
 func (r *round) tell(why string) {
@@ -165,15 +167,13 @@ func (r *round) read(ctx context.Context, missing map[postgres.File]postgres.Blo
 	}
 	var wanted []uint32
 	for f := range missing {
-		if !slices.Contains(wanted, f.Database) {
+		// Others are gone, or let nobody in.
+		if names[f.Database] != "" && !slices.Contains(wanted, f.Database) {
 			wanted = append(wanted, f.Database)
 		}
 	}
 	slices.Sort(wanted)
 	for _, oid := range wanted {
-		if names[oid] == "" {
-			continue // it is gone, or lets nobody in
-		}
 		if err := r.readDatabase(ctx, names[oid], missing, postgres.FilesOf(missing, oid)); err != nil {
 			return err
 		}
@@ -210,10 +210,30 @@ func (r *round) readDatabase(ctx context.Context, name string, missing map[postg
 	return nil
 }
 
+// lookEvery is how often a primary's cache is looked at: its sessions fill it meanwhile.
+const lookEvery = 10 * time.Second
+
+// look finds out how much of a primary's cache nobody would miss by now. A tenth of it stays free of what
+// is read again.
+func (r *round) look(ctx context.Context) error {
+	if !r.leads || time.Since(r.looked) < lookEvery {
+		return nil
+	}
+	all, cold, err := postgres.Room(ctx, r.keeper.conn)
+	if err != nil {
+		return err
+	}
+	r.room, r.looked = min(r.room, cold-all/10), time.Now()
+	return nil
+}
+
 var errNoRoom = errors.New("more is hot than its cache can take")
 
 // mayRead reports whether so many blocks more may be read now.
 func (r *round) mayRead(ctx context.Context, n int64) error {
+	if err := r.look(ctx); err != nil {
+		return err
+	}
 	if n > r.room {
 		return errNoRoom
 	}

@@ -45,10 +45,6 @@ func (k *Keeper) remembers(ctx context.Context, target member.Assignment) {
 // recall reads what is on the list, at the rate of reading from outside, and gives way to what sessions
 // have read since.
 func (k *Keeper) recall(ctx context.Context, target member.Assignment) error {
-	listed, err := postgres.Remembered(k.dataDir())
-	if err != nil || len(listed) == 0 {
-		return err
-	}
 	defer k.drop()
 	if err := k.connect(ctx, target); err != nil {
 		return err
@@ -60,12 +56,16 @@ func (k *Keeper) recall(ctx context.Context, target member.Assignment) error {
 	if buffers > outsideMost {
 		return errTooMany
 	}
+	listed, err := postgres.Remembered(k.dataDir())
+	if err != nil || len(listed) == 0 {
+		return err
+	}
 	have, err := postgres.Cached(ctx, k.conn, 0)
 	if err != nil {
 		return err
 	}
 	missing := lacks(listed, have)
-	r := round{keeper: k, target: target, missing: count(missing), room: cold * 9 / 10, leads: true, flow: k.flow()}
+	r := round{keeper: k, target: target, missing: count(missing), room: cold * 9 / 10, leads: true, looked: time.Now(), flow: k.flow()}
 	return r.read(ctx, missing)
 }
 
