@@ -96,7 +96,7 @@ func TestReadingFromOutsideGivesWay(t *testing.T) {
 	k.probe.Aim(target)
 	k.conn = connect(primary)
 	expect("it was promoted", 1, errPromoted)
-	r.leads = true
+	r.leads, r.looked = true, time.Now()
 	expect("a primary that was started again", 1, nil)
 	k.conn = connect(standby)
 	expect("and then followed another one", 1, errPromoted)
