@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"howdah/internal/cli"
 	"howdah/internal/lab/book"
+	"howdah/internal/lab/fault"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/run"
 	"howdah/internal/lab/target"
@@ -63,7 +67,7 @@ func enter(b *book.Book, r book.Run) (book.Run, error) {
 		return r, err
 	}
 	for _, s := range all {
-		if s.Dir == r.Dir && s.State != book.Gone && s.Quick == r.Quick && slices.Equal(s.Experiments, r.Experiments) {
+		if s.Dir == r.Dir && s.State != book.Gone && s.Target == r.Target && slices.Equal(s.Arguments, r.Arguments) && slices.Equal(s.Experiments, r.Experiments) {
 			return s.Run, nil
 		}
 	}
@@ -122,14 +126,17 @@ func (m *making) make(ctx context.Context, all []run.Options) error {
 	if err != nil {
 		return err
 	}
-	m.progress.Problem = ""
+	// A session that is cut ends it in good order.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+	defer stop()
+	m.progress.Problem, m.progress.Done = "", nil // what is done is found out anew, and takes no time
 	results := []*result.Result{}
 	for _, one := range all {
 		one.Dir, one.PGBench = filepath.Join(m.entry.Dir, one.Experiment.Name), program
 		if h, ok := one.Target.(*target.Howdah); ok {
 			h.Dir = one.Dir
 		}
-		r, err := m.one(ctx, one)
+		r, err := runOne(ctx, m.o, one, m.languages, m.tell)
 		if err != nil {
 			m.progress.Problem = err.Error()
 			return errors.Join(fmt.Errorf("%s: %w", one.Experiment.Name, err), book.Tell(m.entry, m.progress))
@@ -145,16 +152,6 @@ func (m *making) make(ctx context.Context, all []run.Options) error {
 	return m.o.Print(results, func() error { return nil })
 }
 
-// one makes an experiment, unless that was done before.
-func (m *making) one(ctx context.Context, one run.Options) (*result.Result, error) {
-	if slices.Contains(m.progress.Done, one.Experiment.Name) {
-		if r, err := result.Read(one.Dir); err == nil && !r.Ended.IsZero() && r.Source == one.Source {
-			return r, nil
-		}
-	}
-	return runOne(ctx, m.o, one, m.languages, m.tell)
-}
-
 // tell writes down how far the run is.
 func (m *making) tell(experiment string, p run.Progress) {
 	now := m.o.Now()
@@ -167,6 +164,29 @@ func (m *making) tell(experiment string, p run.Progress) {
 	// A disk that is full shows where results are written.
 	_ = book.Tell(m.entry, m.progress)
 	m.wrote = now
+}
+
+// healAll undoes what runs that nobody makes any more have left broken, whichever they are.
+func healAll(ctx context.Context, b *book.Book) error {
+	all, err := b.List()
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.State == book.Running {
+			continue
+		}
+		dirs, err := filepath.Glob(filepath.Join(s.Dir, "*"))
+		if err != nil {
+			continue // a name with brackets
+		}
+		for _, dir := range dirs {
+			if err := fault.Heal(ctx, dir); err != nil && !errors.Is(err, unix.ENOTDIR) {
+				return fmt.Errorf("undo what the run %s has broken: %w", s.ID, err)
+			}
+		}
+	}
+	return nil
 }
 
 // sameTarget refuses to go on against another target than the run was begun with.

@@ -85,6 +85,9 @@ func (f *runFlags) run(cmd *cobra.Command, o *cli.Options, names []string) error
 		}
 		return plans(o, all, f.out)
 	}
+	if err := healAll(cmd.Context(), book.Of(o.Home)); err != nil {
+		return err
+	}
 	m, all, err := f.begin(cmd, o, names)
 	if err != nil {
 		return err
@@ -94,7 +97,7 @@ func (f *runFlags) run(cmd *cobra.Command, o *cli.Options, names []string) error
 		return err
 	}
 	if f.detach {
-		return goOn(cmd.Context(), o, m.entry)
+		return goOn(cmd, o, m.entry)
 	}
 	s, err := book.Of(o.Home).Find(m.entry.ID)
 	if err != nil {
@@ -165,7 +168,7 @@ func (f *runFlags) targets(cmd *cobra.Command, o *cli.Options) (at string, _ fun
 	if h != nil {
 		authority = h.CAFile()
 	}
-	return "Howdah", func(one run.Options) target.Target {
+	return "Howdah of " + api.Source, func(one run.Options) target.Target {
 		return &target.Howdah{API: api, Home: h, CA: authority, Experiment: one.Experiment.Name, Keep: f.keep, Clock: f.clock}
 	}, nil
 }

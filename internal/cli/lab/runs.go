@@ -140,7 +140,7 @@ func newResume(o *cli.Options) *cobra.Command {
 			case s.State == book.Gone:
 				return fmt.Errorf("%s: %w: its directory %s is gone", s.ID, errEnded, s.Dir)
 			case detach:
-				return goOn(cmd.Context(), o, s.Run)
+				return goOn(cmd, o, s.Run)
 			}
 			return resume(cmd, o, s)
 		},
@@ -155,20 +155,24 @@ func resume(cmd *cobra.Command, o *cli.Options, s book.Status) error {
 	if err := begun.ParseFlags(s.Arguments); err != nil {
 		return fmt.Errorf("the run %s: %w", s.ID, err)
 	}
+	if err := healAll(cmd.Context(), book.Of(o.Home)); err != nil {
+		return err
+	}
 	m, all, err := f.begin(cmd, o, s.Experiments)
 	if err != nil {
 		return err
 	}
+	defer m.flags.remove()
 	if err := sameTarget(s.Run, m.entry.Target); err != nil {
 		return err
 	}
 	m.entry, m.progress = s.Run, s.Progress
-	defer m.flags.remove()
 	return m.make(cmd.Context(), all)
 }
 
 // goOn has a program of its own make a run in the background, and waits until it does.
-func goOn(ctx context.Context, o *cli.Options, r book.Run) error {
+func goOn(by *cobra.Command, o *cli.Options, r book.Run) error {
+	ctx := by.Context()
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)
@@ -179,8 +183,12 @@ func goOn(ctx context.Context, o *cli.Options, r book.Run) error {
 		return fmt.Errorf("keep what a run in the background says: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "lab", "resume", r.ID, "--home", o.Home)
-	cmd.Dir, cmd.Env = "/", os.Environ()
+	args := []string{"lab", "resume", r.ID}
+	if by.Flags().Changed("home") { // a home that is named is preferred to what the environment says
+		args = append(args, "--home", o.Home)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // our own program
+	cmd.Env = os.Environ()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

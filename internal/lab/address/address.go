@@ -8,9 +8,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/lab/own"
 )
 
 // Server is where a PostgreSQL server is, and how one logs in there. Its zero value is of no use.
@@ -24,6 +27,9 @@ type Server struct {
 
 // ErrForm says that an address is not one of a server.
 var ErrForm = errors.New("an address has the form postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full&sslrootcert=FILE")
+
+// ErrParameter says that an address has a parameter that is not taken in one.
+var ErrParameter = errors.New("an address does not take this parameter: a secret belongs into a password file or the environment")
 
 // Parse reads a URI. What is missing comes from the environment and from ~/.pgpass, as with psql. dir is
 // a directory of ours in which a file with the password is kept, until it is removed.
@@ -45,23 +51,53 @@ func Parse(uri, dir string) (Server, error) {
 	}
 	query := u.Query()
 	query.Del("password")
-	u.RawQuery = query.Encode()
+	for name := range query {
+		if !slices.Contains(taken, name) {
+			return Server{}, fmt.Errorf("%w: %.40q", ErrParameter, name)
+		}
+	}
+	u.RawQuery = encode(query)
 	s.address = u.String()
 	if s.password != "" {
 		s.passfile = filepath.Join(dir, "pgpass")
 		line := "*:*:*:*:" + escape.Replace(s.password) + "\n"
-		if err := os.WriteFile(s.passfile, []byte(line), 0o600); err != nil {
+		if err := own.WriteFile(s.passfile, []byte(line)); err != nil {
 			return Server{}, fmt.Errorf("keep the password for pgbench: %w", err)
 		}
 	}
 	return s, nil
 }
 
+// taken lists the parameters that an address may have: none is a secret, as programs get them as
+// arguments, and results name them.
+var taken = []string{
+	"host", "hostaddr", "port", "dbname", "user", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "sslsni", "sslnegotiation", "ssl_min_protocol_version",
+	"ssl_max_protocol_version", "channel_binding", "gssencmode", "require_auth", "requirepeer", "krbsrvname", "application_name", "client_encoding",
+	"connect_timeout", "options", "target_session_attrs", "load_balance_hosts", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout",
+}
+
+// encode writes parameters as libpq reads them: to it, a plus is no space.
+func encode(query url.Values) string { return strings.ReplaceAll(query.Encode(), "+", "%20") }
+
 // escape is for a line of a password file.
 var escape = strings.NewReplacer(`\`, `\\`, `:`, `\:`)
 
-// Address returns the URI, without a password.
-func (s Server) Address() string { return s.address }
+// Address returns the URI, without a password. It names the schema, too: libpq prefers the options of an
+// address to those of the environment.
+func (s Server) Address() string {
+	u, err := url.Parse(s.address)
+	if err != nil || s.schema == "" {
+		return s.address // Parse has read it before
+	}
+	query := u.Query()
+	options := query.Get("options")
+	if options == "" {
+		options = os.Getenv("PGOPTIONS")
+	}
+	query.Set("options", strings.TrimSpace(options+" -c search_path="+s.schema))
+	u.RawQuery = encode(query)
+	return u.String()
+}
 
 // Config returns how our own connections are made. The caller may change it.
 func (s Server) Config() *pgx.ConnConfig { return s.config.Copy() }
@@ -85,12 +121,11 @@ func (s Server) Name() string {
 func (s Server) Environment() ([]string, error) {
 	var all []string
 	for _, pair := range os.Environ() {
-		if strings.HasPrefix(pair, "PG") && !strings.HasPrefix(pair, "PGOPTIONS=") || strings.HasPrefix(pair, "HOME=") {
+		// A password of the environment would be preferred to that of the file.
+		ours := s.passfile != "" && (strings.HasPrefix(pair, "PGPASSWORD=") || strings.HasPrefix(pair, "PGPASSFILE="))
+		if strings.HasPrefix(pair, "PG") && !ours || strings.HasPrefix(pair, "HOME=") {
 			all = append(all, pair)
 		}
-	}
-	if options := strings.TrimSpace(os.Getenv("PGOPTIONS") + " " + s.options()); options != "" {
-		all = append(all, "PGOPTIONS="+options)
 	}
 	if s.passfile == "" {
 		return all, nil
@@ -99,11 +134,4 @@ func (s Server) Environment() ([]string, error) {
 		return nil, fmt.Errorf("the password for pgbench: %w", err)
 	}
 	return append(all, "PGPASSFILE="+s.passfile), nil
-}
-
-func (s Server) options() string {
-	if s.schema == "" {
-		return ""
-	}
-	return "-c search_path=" + s.schema
 }

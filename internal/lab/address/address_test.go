@@ -2,6 +2,7 @@ package address
 
 import (
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,8 +38,8 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	in := s.In("lab")
-	if env, err := in.Environment(); err != nil || !slices.Contains(env, "PGOPTIONS=-c search_path=lab") || in.Config().RuntimeParams["search_path"] != "lab" {
-		t.Errorf("%q, %v", env, err)
+	if !strings.HasSuffix(in.Address(), "&options=-c%20search_path%3Dlab&sslmode=disable") || in.Config().RuntimeParams["search_path"] != "lab" {
+		t.Errorf("it is %s", in.Address())
 	}
 	if s.Config().RuntimeParams["search_path"] != "" {
 		t.Error("the server itself was changed")
@@ -66,6 +67,36 @@ func TestAddressesWithoutAPassword(t *testing.T) {
 	s, err = Parse("postgres://app@127.0.0.1/shop?password=secret", dir)
 	if err != nil || strings.Contains(s.Address(), "secret") || s.Config().Password != "secret" {
 		t.Errorf("%s, %v", s.Address(), err)
+	}
+}
+
+// libpq prefers the options of an address to those of the environment.
+func TestTheSchemaStandsBesideOptions(t *testing.T) {
+	t.Setenv("PGOPTIONS", "-c geqo=off")
+	for uri, want := range map[string]string{
+		"postgresql://a@h/d": "-c geqo=off -c search_path=lab",
+		"postgresql://a@h/d?options=endpoint%3Dx%20-c%20a%3Db": "endpoint=x -c a=b -c search_path=lab",
+	} {
+		s, err := Parse(uri, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := url.Parse(s.In("lab").Address())
+		if err != nil || u.Query().Get("options") != want || strings.Contains(u.RawQuery, "+") {
+			t.Errorf("%s becomes %v, %v", uri, u, err)
+		}
+		if env, err := s.Environment(); err != nil || slices.ContainsFunc(env, func(pair string) bool { return strings.Contains(pair, "search_path") }) {
+			t.Errorf("%q, %v", env, err)
+		}
+	}
+}
+
+// Secrets beside the password would be in arguments and results.
+func TestParametersThatAreNotTaken(t *testing.T) {
+	for _, name := range []string{"sslpassword", "oauth_client_secret", "passfile", "scram_client_key"} {
+		if _, err := Parse("postgresql://a@h/d?"+name+"=hidden", t.TempDir()); err == nil || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

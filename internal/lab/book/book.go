@@ -76,16 +76,21 @@ var (
 type Book struct{ dir string }
 
 // Of returns the book of a home. It makes nothing.
-func Of(home string) *Book { return &Book{filepath.Join(home, "lab")} }
+func Of(home string) *Book {
+	if whole, err := filepath.Abs(home); err == nil {
+		home = whole
+	}
+	return &Book{filepath.Join(home, "lab")}
+}
 
 // Dir is where a run is if nobody says otherwise.
 func (b *Book) Dir(id string) string { return filepath.Join(b.dir, id) }
 
-const (
-	progressName = "progress.json"
-	lockName     = ".run.lock"
-	idForm       = "20060102-150405"
-)
+const idForm = "20060102-150405"
+
+// Several runs may have one directory, one after the other.
+func progressFile(r Run) string { return filepath.Join(r.Dir, "progress-"+r.ID+".json") }
+func lockFile(r Run) string     { return filepath.Join(r.Dir, ".run-"+r.ID+".lock") }
 
 var idPattern = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}(-[0-9]+)?$`)
 
@@ -102,34 +107,50 @@ func (b *Book) Add(r Run) (Run, error) {
 		if n > 1 {
 			r.ID = fmt.Sprintf("%s-%d", base, n)
 		}
-		file, err := os.OpenFile(filepath.Join(runs, r.ID+".json"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		entered := r
+		if entered.Dir == "" {
+			entered.Dir = b.Dir(r.ID)
+		}
+		err := b.enter(runs, entered)
 		if errors.Is(err, os.ErrExist) {
 			continue
 		}
 		if err != nil {
 			return r, fmt.Errorf("keep a run: %w", err)
 		}
-		return b.fill(file, r)
+		return entered, nil
 	}
 }
 
-func (b *Book) fill(file *os.File, r Run) (Run, error) {
-	if r.Dir == "" {
-		r.Dir = b.Dir(r.ID)
-	}
+// enter writes the file of a run, which is whole from the moment that it has its name. A name that is
+// taken is os.ErrExist.
+func (b *Book) enter(runs string, r Run) error {
 	text, err := json.MarshalIndent(r, "", " ")
-	if err == nil {
-		_, err = file.Write(append(text, '\n'))
-	}
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = os.MkdirAll(r.Dir, 0o755) //nolint:gosec // others may read results
-	}
 	if err != nil {
-		os.Remove(file.Name())
-		return r, fmt.Errorf("keep a run: %w", err)
+		return err
 	}
-	return r, nil
+	if err := makeDir(r.Dir); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(runs, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(append(text, '\n'))
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Link(file.Name(), filepath.Join(runs, r.ID+".json"))
+}
+
+// makeDir makes the directory of a run. One that is there is no error, and not os.ErrExist.
+func makeDir(dir string) error {
+	err := os.MkdirAll(dir, 0o755) //nolint:gosec // others may read results
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s: %w", dir, unix.ENOTDIR)
+	}
+	return err
 }
 
 // List returns all runs, the newest first.
@@ -201,7 +222,7 @@ func look(r Run) (Status, error) {
 	if locked {
 		s.State = Running
 	}
-	text, err := os.ReadFile(filepath.Join(r.Dir, progressName))
+	text, err := os.ReadFile(progressFile(r))
 	if err == nil {
 		err = json.Unmarshal(text, &s.Progress)
 	}
@@ -216,7 +237,7 @@ func look(r Run) (Status, error) {
 
 // Lock says that this program makes a run, until unlock is called or the program ends.
 func Lock(r Run) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(r.Dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(lockFile(r), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("make the run %s: %w", r.ID, err)
 	}
@@ -234,7 +255,7 @@ func Lock(r Run) (unlock func(), err error) {
 
 // isLocked asks without taking the lock, so that who wants it is not disturbed.
 func isLocked(r Run) (bool, error) {
-	file, err := os.OpenFile(filepath.Join(r.Dir, lockName), os.O_RDWR, 0)
+	file, err := os.OpenFile(lockFile(r), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
@@ -255,7 +276,7 @@ func Tell(r Run, p Progress) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(r.Dir, progressName)
+	path := progressFile(r)
 	err = os.WriteFile(path+".new", append(text, '\n'), 0o644) //nolint:gosec // others may read results
 	if err == nil {
 		err = os.Rename(path+".new", path)

@@ -52,17 +52,17 @@ func (g *Ground) slowDisk(ctx context.Context) (*Made, error) {
 			return made, fmt.Errorf("make the disk slow: %w", err)
 		}
 	}
-	for _, l := range limits {
+	for n, l := range limits {
 		line := deviceLine(l.Path, device)
-		if !strings.Contains(line, fmt.Sprint(slowOperations)) {
+		if !holds(line, slow[n]) {
 			return made, fmt.Errorf("%w: %s has %q", ErrNotProved, l.Path, line)
 		}
 	}
 	made.Proof = fmt.Sprintf("PostgreSQL of %s may make %d reads and writes a second on the disk %s", m, slowOperations, device)
 	made.healed = func() error {
 		for _, l := range limits {
-			before := strings.TrimPrefix(l.Before, device.String()+" ")
-			if line := deviceLine(l.Path, device); line != "" && !strings.Contains(line, before) {
+			line := deviceLine(l.Path, device)
+			if _, err := os.Stat(l.Path); err == nil && !holds(line, l.Before) && (line != "" || !unlimited(l.Before)) {
 				return fmt.Errorf("%w: %s has %q, and had %q", errStands, l.Path, line, l.Before)
 			}
 		}
@@ -94,6 +94,18 @@ func slowLimits(homeID string, pid int, device proc.Device) (limits []Limit, slo
 		limits, slow = append(limits, Limit{Path: path, Before: before}), append(slow, fmt.Sprintf("%s %d", device, slowOperations))
 	}
 	return limits, slow, nil
+}
+
+// holds reports whether a line of limits has all that another one asks for.
+func holds(line, wanted string) bool {
+	have := strings.Fields(line)
+	return len(have) > 0 && !slices.ContainsFunc(strings.Fields(wanted), func(field string) bool { return !slices.Contains(have, field) })
+}
+
+// unlimited reports whether a line says that there are no limits. The kernel then shows no line.
+func unlimited(line string) bool {
+	fields := strings.Fields(line)
+	return len(fields) > 1 && !slices.ContainsFunc(fields[1:], func(field string) bool { return field != "0" && !strings.HasSuffix(field, "=max") })
 }
 
 // deviceLine is the line of a device in a file of limits.

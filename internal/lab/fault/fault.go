@@ -84,14 +84,21 @@ func (g *Ground) Make(ctx context.Context, kind string) (*Made, error) {
 	return makers[kind](g, ctx)
 }
 
-// begin remembers a fault that is about to be made.
+// begin remembers a fault that is about to be made. What an earlier one left is undone first: a record is
+// never replaced before that.
 func (g *Ground) begin(r Record) (*Made, error) {
-	var err error
+	err := Heal(context.Background(), g.Dir)
+	if err != nil {
+		return nil, err
+	}
 	if r.Era, err = table.System.Era(); err != nil {
 		return nil, err
 	}
 	r.Began = time.Now().UTC()
-	return &Made{ground: g, record: r, Lasts: true}, r.write(g.Dir)
+	if err := r.write(g.Dir); err != nil {
+		return nil, err // nothing is made that nobody remembers
+	}
+	return &Made{ground: g, record: r, Lasts: true}, nil
 }
 
 // Undo undoes the fault, and returns a proof that it is undone. It is idempotent.
@@ -132,6 +139,7 @@ var (
 	errLives  = errors.New("it lives still")
 	errGoesOn = errors.New("it goes on")
 	errStands = errors.New("it stands still")
+	errClock  = errors.New("the clock was not set back")
 )
 
 // kill kills the primary's postmaster, as a crash would. What comes of it is Howdah's.
@@ -277,16 +285,24 @@ const clockStep = 60 * time.Second
 
 // stepClock sets the machine's clock forward.
 func (g *Ground) stepClock(ctx context.Context) (*Made, error) {
-	made, err := g.begin(Record{Kind: "clock", Clock: clockStep})
+	offset, err := clocks()
+	if err != nil {
+		return nil, err
+	}
+	made, err := g.begin(Record{Kind: "clock", Clock: &offset})
 	if err != nil {
 		return made, err
 	}
+	made.healed = func() error {
+		now, err := clocks()
+		if err == nil && (now-offset).Abs() > clockTolerance {
+			err = fmt.Errorf("%w: it is %s off", errClock, (now - offset).Round(time.Millisecond))
+		}
+		return err
+	}
 	before := time.Now()
-	if err := shiftClock(clockStep); err != nil {
-		// Nothing was set, so nothing is to be set back.
-		made.record.Clock = 0
-		_, undone := made.Undo()
-		return nil, errors.Join(err, undone)
+	if err := putClock(offset + clockStep); err != nil {
+		return made, err
 	}
 	after := time.Now()
 	// The wall clock went further than the other one.

@@ -113,7 +113,7 @@ func TestWhatAKilledLabLeft(t *testing.T) {
 func TestARecordOfAnotherLifeOfTheMachine(t *testing.T) {
 	t.Parallel()
 	dir, p := t.TempDir(), victim(t)
-	if err := (Record{Kind: "lost-host", Era: "another", Ending: []proc.Process{p}, Clock: time.Hour}).write(dir); err != nil {
+	if err := (Record{Kind: "lost-host", Era: "another", Ending: []proc.Process{p}, Clock: new(time.Hour)}).write(dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := Heal(t.Context(), dir); err != nil {
@@ -121,6 +121,76 @@ func TestARecordOfAnotherLifeOfTheMachine(t *testing.T) {
 	}
 	if _, err := table.System.Live(p); err != nil || recorded(dir) {
 		t.Errorf("%v; the record is there: %v", err, recorded(dir))
+	}
+}
+
+// Undoing it twice, or after somebody else has set the clock back, leaves it as it is.
+func TestAClockThatIsRightIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	offset, err := clocks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := (Record{Kind: "clock", Clock: &offset}).undo(t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now, err := clocks(); err != nil || (now-offset).Abs() > clockTolerance {
+		t.Errorf("the clock moved by %s, %v", now-offset, err)
+	}
+}
+
+// A limit is told by whole fields: a disk has a 4 in its number, and 400 is not 4.
+func TestLimitsAreToldByWholeFields(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line, wanted string
+		holds        bool
+	}{
+		{"254:0 4", "254:0 4", true},
+		{"254:0 400", "254:0 4", false},
+		{"254:0 40", "254:0 0", false},
+		{"", "254:0 4", false},
+		{"254:0 rbps=max wbps=max riops=4 wiops=4", "254:0 riops=4 wiops=4", true},
+		{"254:0 rbps=max wbps=max riops=40 wiops=4", "254:0 riops=4 wiops=4", false},
+	} {
+		if holds(c.line, c.wanted) != c.holds {
+			t.Errorf("%q holds %q: %v", c.line, c.wanted, !c.holds)
+		}
+	}
+	if !unlimited("8:0 0") || !unlimited("8:0 rbps=max riops=max") || unlimited("8:0 4") || unlimited("") {
+		t.Error("what is unlimited is told wrongly")
+	}
+}
+
+// A record that is there already is undone before another fault is made.
+func TestAFaultThatWasLeftIsUndoneFirst(t *testing.T) {
+	t.Parallel()
+	dir, left := t.TempDir(), filepath.Join(t.TempDir(), "left")
+	era, err := table.System.Era()
+	if err == nil {
+		err = os.WriteFile(left, nil, 0o600)
+	}
+	if err == nil {
+		err = (Record{Kind: "full-disk", Era: era, File: left}).write(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := (&Ground{Dir: dir}).begin(Record{Kind: "freeze"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what the first one left is there: %v", err)
+	}
+	if _, err := made.Undo(); err != nil {
+		t.Fatal(err)
+	}
+	// A directory that takes no record gets no fault.
+	if made, err := (&Ground{Dir: filepath.Join(dir, "none")}).begin(Record{Kind: "freeze"}); err == nil || made != nil {
+		t.Errorf("%v, %v", made, err)
 	}
 }
 

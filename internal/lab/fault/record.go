@@ -15,6 +15,7 @@ import (
 
 	"howdah/internal/host/proc"
 	"howdah/internal/host/proc/table"
+	"howdah/internal/lab/own"
 )
 
 // Record is what has to be undone. It is on the disk before anything is done.
@@ -31,8 +32,9 @@ type Record struct {
 	File string `json:"file,omitempty"`
 	// Limits are put back.
 	Limits []Limit `json:"limits,omitempty"`
-	// Clock is by how much the clock was set forward.
-	Clock time.Duration `json:"clock,omitempty"`
+	// Clock is how far the wall clock was from the time since the machine's start, before it was set;
+	// nil: it was not. With that, undoing it twice does not set it back twice.
+	Clock *time.Duration `json:"clock,omitempty"`
 }
 
 // Limit is a line of a control group, and what it was.
@@ -50,16 +52,7 @@ func (r Record) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, recordName)
-	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("remember a fault: %w", err)
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
+	if err := own.WriteFile(filepath.Join(dir, recordName), text); err != nil {
 		return fmt.Errorf("remember a fault: %w", err)
 	}
 	return nil
@@ -67,7 +60,7 @@ func (r Record) write(dir string) error {
 
 // Heal undoes what a lab that was killed left behind. It is idempotent.
 func Heal(_ context.Context, dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, recordName))
+	text, err := own.ReadFile(filepath.Join(dir, recordName))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -83,7 +76,7 @@ func Heal(_ context.Context, dir string) error {
 		return err
 	}
 	if era != r.Era { // the machine was started since: its processes, limits and clock are others
-		r.Frozen, r.Ending, r.Limits, r.Clock = nil, nil, nil, 0
+		r.Frozen, r.Ending, r.Limits, r.Clock = nil, nil, nil, nil
 	}
 	return r.undo(dir)
 }
@@ -108,8 +101,8 @@ func (r Record) undo(dir string) error {
 			errs = append(errs, err)
 		}
 	}
-	if r.Clock != 0 {
-		errs = append(errs, shiftClock(-r.Clock))
+	if r.Clock != nil {
+		errs = append(errs, putClock(*r.Clock))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("undo the fault %s: %w", r.Kind, err)
@@ -147,21 +140,44 @@ func send(p proc.Process, signal syscall.Signal) error {
 func standing(all []proc.Process) (still, there int) {
 	for _, p := range all {
 		e, err := table.System.Live(p)
-		if err != nil {
+		if errors.Is(err, table.ErrGone) {
 			continue
 		}
-		there++
-		if strings.ContainsRune("Tt", rune(e.State)) {
+		there++ // also one that cannot be looked at
+		if err == nil && strings.ContainsRune("Tt", rune(e.State)) {
 			still++
 		}
 	}
 	return still, there
 }
 
-// shiftClock sets the machine's clock forward, or back.
-func shiftClock(by time.Duration) error {
-	now := time.Now().Add(by)
-	ts := unix.NsecToTimespec(now.UnixNano())
+// clocks returns how far the wall clock is from the time since the machine's start.
+func clocks() (time.Duration, error) {
+	var wall, started unix.Timespec
+	err := errors.Join(unix.ClockGettime(unix.CLOCK_REALTIME, &wall), unix.ClockGettime(unix.CLOCK_BOOTTIME, &started))
+	if err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	return time.Duration(wall.Nano() - started.Nano()), nil
+}
+
+// clockTolerance is how far a clock may be off that is left alone.
+const clockTolerance = time.Second
+
+// putClock sets the wall clock to be so far from the time since the machine's start, unless it is.
+func putClock(offset time.Duration) error {
+	now, err := clocks()
+	if err != nil {
+		return err
+	}
+	if (now - offset).Abs() < clockTolerance {
+		return nil
+	}
+	var started unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &started); err != nil {
+		return fmt.Errorf("read the clock: %w", err)
+	}
+	ts := unix.NsecToTimespec(started.Nano() + int64(offset))
 	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &ts); err != nil {
 		return fmt.Errorf("set the clock: %w", err)
 	}

@@ -234,7 +234,8 @@ func Rates(all []Entry) (at []time.Time, rate []float64) {
 	return at, rate
 }
 
-// Span is the time from the first to the last of what is missing: what a user would have to enter again.
+// Span is the time from the first to the last of what is missing: what a user would have to enter again. It
+// is a millisecond at least where anything is missing.
 func Span(missing []Entry) time.Duration {
 	if len(missing) == 0 {
 		return 0
@@ -248,7 +249,7 @@ func Span(missing []Entry) time.Duration {
 			last = e.At
 		}
 	}
-	return last.Sub(first)
+	return max(last.Sub(first), time.Millisecond)
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -1,4 +1,5 @@
-// Package own says which schema is the lab's own. All that the lab writes is in it.
+// Package own says what is the lab's own: the schema that all is in that it writes to a server, and the
+// files that say what it is to do.
 package own
 
 const (

@@ -60,16 +60,18 @@ func (d *doing) fault(ctx context.Context, m manager, a experiment.Fault) error 
 	go func() { defer close(ended); l.Run(writing) }()
 	f := result.Fault{Kind: a.Kind}
 	err = d.breaks(ctx, m, ground, a, &f)
+	until := time.Now()
 	stop()
 	<-ended
-	if err != nil {
+	// What was lost is looked for also where not all went as it should: then above all.
+	if err = errors.Join(err, d.audit(ctx, l, f.Began, until)); err != nil {
 		return err
 	}
 	if f.Postmortems, err = m.Failovers(ctx, f.Began); err != nil {
 		return err
 	}
 	d.point.Faults = append(d.point.Faults, f)
-	return d.audit(ctx, l, f.Began)
+	return nil
 }
 
 // breaks makes the fault, waits, undoes it, and waits until all is whole.
@@ -122,12 +124,14 @@ func sleep(ctx context.Context, seconds int) error {
 }
 
 // audit finds out for how long nobody could write, what clients saw, and what is lost.
-func (d *doing) audit(ctx context.Context, l *ledger.Ledger, began time.Time) error {
-	now := time.Now()
+func (d *doing) audit(ctx context.Context, l *ledger.Ledger, began, until time.Time) error {
+	if began.IsZero() {
+		return nil // it was ended before the fault
+	}
 	all := l.Entries()
-	gap, rto := ledger.Gap(all, began, now)
+	gap, rto := ledger.Gap(all, began, until)
 	d.figure("rto_s", rto.Seconds())
-	d.figure("rto_worst_s", ledger.WorstGap(all, began, now).Seconds())
+	d.figure("rto_worst_s", ledger.WorstGap(all, began, until).Seconds())
 	d.figure("acknowledged", float64(len(all)))
 	missing, err := l.Missing(ctx)
 	if err != nil {
@@ -135,7 +139,10 @@ func (d *doing) audit(ctx context.Context, l *ledger.Ledger, began time.Time) er
 	}
 	d.figure("lost_rows", float64(len(missing)))
 	d.figure("rpo_s", ledger.Span(missing).Seconds())
-	if rto > time.Second {
+	if len(missing) > 0 {
+		d.point.Errors = append(d.point.Errors, fmt.Sprintf("%d rows are lost that were acknowledged", len(missing)))
+	}
+	if rto > time.Second && gap.Add(rto).Before(until) {
 		d.point.Marks = append(d.point.Marks, result.Mark{At: gap.UTC(), Text: "the last row is acknowledged"}, result.Mark{At: gap.Add(rto).UTC(), Text: "rows are acknowledged again"})
 	}
 	counts, words := l.Errors()
@@ -148,7 +155,26 @@ func (d *doing) audit(ctx context.Context, l *ledger.Ledger, began time.Time) er
 	d.figure("errors", float64(total))
 	at, rates := ledger.Rates(all)
 	for n := range at {
-		d.ticks = append(d.ticks, result.Tick{Point: d.number, At: at[n], Name: "tps", Value: rates[n]})
+		d.ticks = append(d.ticks, result.Tick{Point: d.number, At: at[n].Add(time.Second), Name: "tps", Value: rates[n]})
+	}
+	return wrote(all, began, until)
+}
+
+var (
+	errNoRows = errors.New("no row was acknowledged before the fault, so that nobody knows what it did")
+	errNoMore = errors.New("no row is acknowledged any more")
+)
+
+// stillWrites is how long before the end the last row may have been acknowledged.
+const stillWrites = 5 * time.Second
+
+// wrote refuses figures of a fault before which nobody wrote, or after which nobody does.
+func wrote(all []ledger.Entry, began, until time.Time) error {
+	switch {
+	case len(all) == 0 || all[0].At.After(began):
+		return errNoRows
+	case all[len(all)-1].At.Before(until.Add(-stillWrites)):
+		return errNoMore
 	}
 	return nil
 }

@@ -76,17 +76,24 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 		return r, err
 	}
 	first, more := r.Next(o.Experiment)
+	if !more && !r.Ended.IsZero() {
+		return r, nil
+	}
+	// Also where nothing is missing: a run that was killed in the end left its database.
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+		defer cancel()
+		if err = errors.Join(err, o.Target.Close(closing)); err != nil || len(r.Points) < len(o.Experiment.Points()) {
+			return
+		}
+		err = o.end(r)
+	}()
 	if !more {
-		return r, o.end(r)
+		return r, nil
 	}
 	if err := errors.Join(target.Check(o.Target, o.Experiment), o.checkFaults()); err != nil {
 		return r, err
 	}
-	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
-		defer cancel()
-		err = errors.Join(err, o.Target.Close(closing))
-	}()
 	if err := o.begin(ctx, r, first); err != nil {
 		return r, err
 	}
@@ -98,7 +105,7 @@ func (o Options) measureAll(ctx context.Context, r *result.Result) error {
 	for failures := 0; ; {
 		p, more := r.Next(o.Experiment)
 		if !more {
-			return o.end(r)
+			return nil
 		}
 		point, ticks, err := o.measure(ctx, r, p)
 		if err != nil {

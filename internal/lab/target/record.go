@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"howdah/internal/lab/own"
 )
 
 // record is what a run remembers of what it made, so that the next one finds it.
@@ -25,7 +27,7 @@ func (h *Howdah) load() error {
 	if h.record.Identifier != "" {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(h.Dir, recordName))
+	text, err := own.ReadFile(filepath.Join(h.Dir, recordName))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		h.record = record{Identifier: identifier(h.Experiment, letters(2))}
@@ -55,10 +57,7 @@ func (h *Howdah) save() error {
 	if err := os.MkdirAll(h.Dir, 0o755); err != nil { //nolint:gosec // others may read results
 		return err
 	}
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return fmt.Errorf("remember the lab's database: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := own.WriteFile(path, text); err != nil {
 		return fmt.Errorf("remember the lab's database: %w", err)
 	}
 	return nil
