@@ -16,7 +16,7 @@ type known struct {
 }
 
 // The tables of figures, in their order.
-var groups = []string{"throughput", "latency", "server", "wal", "waits", "other"}
+var groups = []string{"throughput", "faults", "latency", "server", "wal", "waits", "other"}
 
 // catalogue has the figures that steps make, by name, in the order of the tables.
 var catalogue = []struct {
@@ -29,7 +29,7 @@ var catalogue = []struct {
 	{"transactions", known{experiment.Text{English: "Transactions", Japanese: "トランザクション数"}, "", "throughput"}},
 	{"failed", known{experiment.Text{English: "Failed", Japanese: "失敗"}, "", "throughput"}},
 	{"orders", known{experiment.Text{English: "Orders", Japanese: "注文数"}, "", "throughput"}},
-	{"client_cpu_per_1000_nopm", known{experiment.Text{English: "Generator's CPU for 1,000 NOPM", Japanese: "1,000 NOPM あたりの負荷生成側 CPU"}, "cores", "throughput"}},
+	{"client_cpu_per_1000_nopm", known{experiment.Text{English: "Generator's CPU for 1,000 NOPM", Japanese: "1,000 NOPM あたりの負荷生成側 CPU 時間"}, "s/min", "throughput"}},
 	{"client_cpu", known{experiment.Text{English: "Generator's CPU", Japanese: "負荷生成側 CPU"}, "cores", "throughput"}},
 	{"latency_mean_ms", known{experiment.Text{English: "Mean", Japanese: "平均"}, "ms", "latency"}},
 	{"latency_p50_ms", known{experiment.Text{English: "p50"}, "ms", "latency"}},
@@ -53,6 +53,31 @@ var catalogue = []struct {
 	{"stock_level_p50_ms", known{experiment.Text{English: "Stock-Level p50"}, "ms", "latency"}},
 	{"stock_level_p95_ms", known{experiment.Text{English: "Stock-Level p95"}, "ms", "latency"}},
 	{"stock_level_p99_ms", known{experiment.Text{English: "Stock-Level p99"}, "ms", "latency"}},
+	{"load_s", known{experiment.Text{English: "Bulk load", Japanese: "一括ロード"}, "s", "faults"}},
+	{"update_s", known{experiment.Text{English: "Bulk UPDATE", Japanese: "一括更新"}, "s", "faults"}},
+	{"vacuum_s", known{experiment.Text{English: "VACUUM", Japanese: "VACUUM"}, "s", "faults"}},
+	{"vacuum_s_cpu", known{experiment.Text{English: "CPU of VACUUM", Japanese: "VACUUM の CPU 時間"}, "s", "faults"}},
+	{"behind_tps_s", known{experiment.Text{English: "Standbys late after the load", Japanese: "負荷後の追いつき"}, "s", "faults"}},
+	{"behind_load_s", known{experiment.Text{English: "Standbys late after the bulk load", Japanese: "ロード後の追いつき"}, "s", "faults"}},
+	{"behind_update_s", known{experiment.Text{English: "Standbys late after the UPDATE", Japanese: "更新後の追いつき"}, "s", "faults"}},
+	{"behind_vacuum_s", known{experiment.Text{English: "Standbys late after VACUUM", Japanese: "VACUUM 後の追いつき"}, "s", "faults"}},
+	{"outage_s", known{experiment.Text{English: "Outage", Japanese: "停止時間"}, "s", "faults"}},
+	{"back_s", known{experiment.Text{English: "Throughput is back after", Japanese: "スループット回復まで"}, "s", "faults"}},
+	{"tps_before", known{experiment.Text{English: "Before", Japanese: "障害前"}, "TPS", "faults"}},
+	{"tps_after", known{experiment.Text{English: "Afterwards", Japanese: "障害後"}, "TPS", "faults"}},
+	{"cached_primary", known{experiment.Text{English: "Cached on the primary", Japanese: "プライマリのキャッシュ率"}, "%", "faults"}},
+	{"cached_standby", known{experiment.Text{English: "Cached on a standby", Japanese: "スタンバイのキャッシュ率"}, "%", "faults"}},
+	{"rows_before", known{experiment.Text{English: "Rows before", Japanese: "クラッシュ前の行数"}, "", "faults"}},
+	{"rows_after", known{experiment.Text{English: "Rows after", Japanese: "クラッシュ後の行数"}, "", "faults"}},
+	{"down_s", known{experiment.Text{English: "Down", Japanese: "停止時間"}, "s", "faults"}},
+	{"rto_s", known{experiment.Text{English: "RTO", Japanese: "RTO"}, "s", "faults"}},
+	{"rto_worst_s", known{experiment.Text{English: "RTO of the last client", Japanese: "最も遅いクライアントの RTO"}, "s", "faults"}},
+	{"rpo_s", known{experiment.Text{English: "RPO", Japanese: "RPO"}, "s", "faults"}},
+	{"lost_rows", known{experiment.Text{English: "Lost rows", Japanese: "失われた行"}, "", "faults"}},
+	{"acknowledged", known{experiment.Text{English: "Acknowledged rows", Japanese: "確認済みの行"}, "", "faults"}},
+	{"errors", known{experiment.Text{English: "Errors of clients", Japanese: "クライアントのエラー"}, "", "faults"}},
+	{"whole_s", known{experiment.Text{English: "Whole again after", Japanese: "全体の復旧まで"}, "s", "faults"}},
+	{"restore_s", known{experiment.Text{English: "Restore", Japanese: "復元時間"}, "s", "faults"}},
 	{"server_cpu_percent", known{experiment.Text{English: "Server's CPU", Japanese: "サーバ CPU"}, "%", "server"}},
 	{"machine_cpu_percent", known{experiment.Text{English: "Machine's CPU", Japanese: "マシン全体 CPU"}, "%", "server"}},
 	{"read_iops", known{experiment.Text{English: "Reads", Japanese: "読み込み"}, "IOPS", "server"}},

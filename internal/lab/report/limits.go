@@ -51,7 +51,7 @@ func (w writer) limits() (all []limitView) {
 // runs that vary.
 func (w writer) knees() (all []string) {
 	for _, s := range w.r.Sweeps(w.e) {
-		if w.e.Runs < stats.FewestRuns || len(s.Steps) < 2 || w.unsteady(s.Settings) {
+		if w.r.Quick || w.e.Runs < stats.FewestRuns || len(s.Steps) < 2 || w.unsteady(s.Settings) {
 			continue
 		}
 		where := ""

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/failover/postmortem"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/verdict"
@@ -72,6 +73,9 @@ func found(t *testing.T) (*result.Result, []result.Tick) {
 		if len(r.Points) == 1 {
 			point.Marks = []result.Mark{{At: began.Add(time.Second), Text: "kill -9"}}
 			point.Observed[0].Failed = "it was lost"
+			point.Faults = []result.Fault{{Kind: "kill", Proof: "process 7 is gone", Healed: "all copies are ready again", Postmortems: []postmortem.Record{
+				{From: "m1", FromHost: "zone-a", To: "m2", ToHost: "zone-b", Cause: "crash", Detected: began, FirstWrite: began.Add(400 * time.Millisecond)}, {From: "m2", To: "m1"},
+			}}}
 		}
 		r.Points = append(r.Points, point)
 	}
@@ -124,16 +128,16 @@ func TestReports(t *testing.T) {
 	for language, wants := range map[string][]string{
 		"en": {
 			`<html lang="en">`, "Unlogged &lt;tables&gt;", "What does WAL cost?",
-			"TPS with Tables unlogged, Clients 1 is 4.8 times that with Tables logged, Clients 1 (4.8 to 4.8 in the pairs of runs; P = 0.1).",
+			"TPS with Tables unlogged, Clients 1 is 4.8 times that with Tables logged, Clients 1 (4.8 to 4.8 in the pairs of runs of a round; P = 0.1).",
 			"TPS: between Tables half, Clients 4 and Tables logged, Clients 4 no difference can be told: the runs overlap: 101 to 103 against 101 to 103.",
 			"a client said &lt;b&gt;no&lt;/b&gt;", "not observed: it was lost", "shared_buffers", "262144 8kB", "PostgreSQL 15.20 on x86", "2 CPUs, A CPU", "pgbench -c 4 db", "by howdah 1.2", "name: tables",
-			"The measurement does not count", "If that is left aside: Locks on rows limit it", "75 % of the active sessions waited for a lock.", "3 of 3 runs were disturbed: Other programs used 25 % of the machine",
-			"kill -9", "run pgbench, after its warm-up, which does not count: clients ‹Clients›, scripts tpcb-like × 2 &#43; (sql SELECT 1), seconds 3", "own_figure",
+			"Something else disturbed the measurement", "If that is left aside: Locks on rows limit it", "75 % of the active sessions waited for a lock.", "3 of 3 runs were disturbed: Other programs used 25 % of the machine",
+			"kill -9", "process 7 is gone", "all copies are ready again", "m1 on zone-a → m2 on zone-b (crash): 0.40 s", "nobody saw how long", "run pgbench, after its warm-up, which does not count: clients ‹Clients›, scripts tpcb-like × 2 &#43; (sql SELECT 1), seconds 3", "own_figure",
 			"Tables logged: The medians grow by less than 10 % a doubling after 1 clients", "Throughput by load", "Throughput each second", "Throughput compared",
 		},
 		"ja": {
 			`<html lang="ja">`, "UNLOGGED テーブル", "TPS：テーブル unlogged, クライアント数 1 は テーブル logged, クライアント数 1 の 4.8 倍です（各組の比 4.8～4.8、P = 0.1）。", "差があるとは言えません（実行結果が重なっています：101～103 と 101～103）",
-			"外乱を除けば：行ロックが上限です", "アクティブセッションの 75 % がロックを待っていました。", "3 回中 3 回は外乱がありました：ほかのプログラムがマシンの CPU の 25 % を使いました（許容は 3.0 %）。", "最も多い待機は Lock:transactionid で、平均 3 セッションです。",
+			"外乱を除けば：行ロックがボトルネックです", "アクティブセッションの 75 % がロックを待っていました。", "3 回中 3 回は外乱がありました：ほかのプログラムがマシンの CPU の 25 % を使いました（許容は 3.0 %）。", "最も多い待機は Lock:transactionid で、平均 3 セッションです。",
 			"そのうち平均 3 セッションは branches を待っていました。", "クライアント数</text>",
 		},
 	} {
@@ -294,7 +298,7 @@ func TestWhatFiguresAreCalled(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"tps": "Throughput (TPS)", "read_tps": "read: Throughput (TPS)", "read_iops": "Reads (IOPS)", "read_read_iops": "read: Reads (IOPS)", "behind": "behind", "latency_p99.9_ms": "p99.9 (ms)", "aas_cpu": "CPU",
-		"client_cpu_per_1000_nopm": "Generator's CPU for 1,000 NOPM (cores)", "a_new_order_p99_ms": "a: New-Order p99 (ms)",
+		"client_cpu_per_1000_nopm": "Generator's CPU for 1,000 NOPM (s/min)", "a_new_order_p99_ms": "a: New-Order p99 (ms)",
 	} {
 		if got := labelled(name, "en"); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/failover/postmortem"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/stats"
 )
@@ -20,6 +21,7 @@ type pageView struct {
 	Measured, Unfinished string
 	Findings             []finding
 	Knees                []string
+	Faults               []faultView
 	Limits               []limitView
 	Plots                []plotView
 	Tables               []table
@@ -37,6 +39,36 @@ type pageView struct {
 type finding struct {
 	Text    string
 	Carried bool
+}
+
+// faultView is a fault of one run: what shows that it took place, that it is over, and which failovers it
+// led to.
+type faultView struct {
+	Setting, Kind, Proof, Healed string
+	Run                          int
+	Failovers                    []string
+}
+
+// faults lists the faults of all runs.
+func (w writer) faults() (all []faultView) {
+	for _, p := range w.r.Points {
+		for _, f := range p.Faults {
+			v := faultView{Setting: w.nameOf(p.Levels), Run: p.Run, Kind: f.Kind, Proof: f.Proof, Healed: f.Healed}
+			for _, r := range f.Postmortems {
+				v.Failovers = append(v.Failovers, w.failover(r))
+			}
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func (w writer) failover(r postmortem.Record) string {
+	took := word(w.language, "not_seen")
+	if outage := r.Outage(); outage > 0 {
+		took = fmt.Sprintf("%.2f s", outage.Seconds())
+	}
+	return fmt.Sprintf(word(w.language, "failover"), r.From, r.FromHost, r.To, r.ToHost, r.Cause, took)
 }
 
 type plotView struct {
@@ -57,7 +89,7 @@ type runView struct {
 func (w writer) view(plots []Plot) pageView {
 	v := pageView{
 		W: words[w.language], Style: template.CSS(styleText), Title: w.e.Title.In(w.language), Question: w.e.Question.In(w.language), Quick: w.r.Quick, //nolint:gosec // it is ours
-		Findings: w.findings(), Knees: w.knees(), Limits: w.limits(), Tables: w.tables(), Runs: w.runs(), Steps: w.steps(), Commands: w.commands(),
+		Findings: w.findings(), Knees: w.knees(), Faults: w.faults(), Limits: w.limits(), Tables: w.tables(), Runs: w.runs(), Steps: w.steps(), Commands: w.commands(),
 		Order: fmt.Sprintf(word(w.language, "order"), w.e.Runs), Problems: w.problems(), Source: w.r.Source,
 	}
 	v.Environment, v.Settings = w.environment()
@@ -115,6 +147,10 @@ func (w writer) findings() (all []finding) {
 			continue
 		}
 		ratio := c.Figures.Ratio
+		if c.Figures.Base.Least <= 0 { // a ratio to nothing is none
+			all = append(all, finding{Text: fmt.Sprintf(word(w.language, "carried_sides"), figure, other, short(c.Figures.Other.Median), base, short(c.Figures.Base.Median), short(c.Figures.P)), Carried: true})
+			continue
+		}
 		all = append(all, finding{
 			Text:    fmt.Sprintf(word(w.language, "carried"), figure, other, short(ratio.Median), base, short(ratio.Least), short(ratio.Greatest), short(c.Figures.P)),
 			Carried: true,
@@ -128,6 +164,8 @@ func (w writer) why(c stats.Comparison) string {
 	switch {
 	case w.language == "en":
 		return c.Why
+	case c.Why == stats.WhyQuick:
+		return word(w.language, "why_quick")
 	case c.Base.Runs < stats.FewestRuns:
 		return fmt.Sprintf(word(w.language, "few"), c.Base.Runs, stats.FewestRuns)
 	default:

@@ -58,6 +58,9 @@ func (r *Result) compare(e *experiment.Experiment, c experiment.Comparison) {
 			r.Problems = append(r.Problems, err.Error())
 			continue
 		}
+		if r.Quick {
+			found.Carried, found.Why = false, stats.WhyQuick
+		}
 		r.Comparisons = append(r.Comparisons, Comparison{Factor: c.Factor, Figure: c.Figure, Base: e.Key(base), Other: e.Key(s), Less: c.Less, Figures: found})
 	}
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ func (d *doing) failover(ctx context.Context, m manager, a experiment.Failover) 
 	if err != nil {
 		return err
 	}
+	l.seconds = withSilence(l.seconds)
 	d.point.Commands, d.point.Errors = append(d.point.Commands, l.commands...), append(d.point.Errors, l.messages...)
 	for _, s := range l.seconds {
 		d.ticks = append(d.ticks, result.Tick{Point: d.number, At: s.At, Name: "tps", Value: s.TPS}, result.Tick{Point: d.number, At: s.At, Name: "latency_ms", Value: s.Latency})
@@ -47,7 +49,7 @@ func (d *doing) failover(ctx context.Context, m manager, a experiment.Failover) 
 	if f.Postmortems, err = m.Failovers(ctx, asked); err != nil {
 		return err
 	}
-	if len(f.Postmortems) > 0 {
+	if len(f.Postmortems) > 0 && f.Postmortems[0].Outage() > 0 { // 0: nobody saw its end
 		d.figure("outage_s", f.Postmortems[0].Outage().Seconds())
 	}
 	d.point.Faults = append(d.point.Faults, f)
@@ -68,8 +70,8 @@ func (d *doing) askFailover(ctx context.Context, m manager, after time.Duration)
 // recovered finds out when the throughput was back. Where it was not, back_s is how long was waited.
 func (d *doing) recovered(l *loading, asked time.Time, a experiment.Failover) {
 	cut := asked
-	if l.cut.After(asked) {
-		cut = l.cut
+	if n := slices.IndexFunc(l.ends, func(end time.Time) bool { return end.After(asked) }); n >= 0 {
+		cut = l.ends[n]
 	}
 	before, after, back, ok := comeBack(l.seconds, asked, cut, a.Share)
 	d.figure("tps_before", before)
@@ -82,6 +84,19 @@ func (d *doing) recovered(l *loading, asked time.Time, a experiment.Failover) {
 	}
 	d.figure("back_s", back.Seconds())
 	d.point.Marks = append(d.point.Marks, result.Mark{At: asked.Add(back), Text: text})
+}
+
+// withSilence puts seconds without any transaction where no load could run.
+func withSilence(all []pgbench.Second) (whole []pgbench.Second) {
+	for n, s := range all {
+		if n > 0 {
+			for at := whole[len(whole)-1].At.Add(time.Second); s.At.Sub(at) > time.Second/2; at = at.Add(time.Second) {
+				whole = append(whole, pgbench.Second{At: at})
+			}
+		}
+		whole = append(whole, s)
+	}
+	return whole
 }
 
 // backFor is over how many seconds in a row the throughput has to be back.
@@ -125,7 +140,7 @@ type loading struct {
 	seconds  []pgbench.Second // guarded by mu
 	commands []string
 	messages []string
-	cut      time.Time // when pgbench ended first, since its sessions were cut
+	ends     []time.Time // when pgbench ended, since its sessions were cut
 }
 
 func (l *loading) second(s pgbench.Second) {
@@ -158,9 +173,7 @@ func (l *loading) run(ctx context.Context, o pgbench.Options, ends time.Time) {
 		if err == nil && found.Aborted == 0 {
 			return
 		}
-		if l.cut.IsZero() {
-			l.cut = time.Now()
-		}
+		l.ends = append(l.ends, time.Now())
 		select {
 		case <-ctx.Done():
 		case <-time.After(startAgain):

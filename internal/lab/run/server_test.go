@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,5 +90,27 @@ func TestWhatNeedsAHowdahIsRefused(t *testing.T) {
 	o := given(t, pgtest.Start(t, pgtest.Options{}), strings.Replace(bulky, ", optional: true", "", 1))
 	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "the target has to let the lab break its hosts") {
 		t.Error(err)
+	}
+}
+
+// Seconds in which no load could run have no transactions: they are in the plot, and in what is compared.
+func TestAnOutageIsSilence(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	at := func(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
+	whole := withSilence([]pgbench.Second{{At: at(1), TPS: 100}, {At: at(2), TPS: 100}, {At: at(5.2), TPS: 90}, {At: at(6.2), TPS: 100}, {At: at(7.2), TPS: 100}})
+	var rates []float64
+	for _, s := range whole {
+		rates = append(rates, s.TPS)
+	}
+	if !slices.Equal(rates, []float64{100, 100, 0, 0, 90, 100, 100}) {
+		t.Fatalf("the rates are %v", rates)
+	}
+	before, after, back, ok := comeBack(whole, at(2), at(2.1), 0.9)
+	if before != 100 || after >= 100 || !ok || back < 2*time.Second {
+		t.Errorf("before %v, after %v, back after %s, %v", before, after, back, ok)
+	}
+	if len(withSilence(nil)) != 0 {
+		t.Error("nothing becomes something")
 	}
 }

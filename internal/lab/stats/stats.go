@@ -129,6 +129,9 @@ type Comparison struct {
 // ErrPairs says that two settings were not measured in turns.
 var ErrPairs = errors.New("both settings need the same number of runs, taken in turns")
 
+// WhyQuick is why a quick run carries no difference.
+const WhyQuick = "a quick run is too short for that"
+
 // likely is the largest P of a difference that is carried.
 const likely = 0.05
 

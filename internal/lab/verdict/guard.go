@@ -16,8 +16,9 @@ const (
 	mostClockStep = 100   // ms that the wall clock may be stepped in one row
 )
 
-// Disturbed is what is said of a measurement that does not count, without its reasons.
-var Disturbed = Finding{Cause: Noise, Key: string(Noise), Sentence: "The measurement does not count: something else disturbed it."}
+// Disturbed is what is said of a measurement that something else disturbed, without its reasons. Its figures
+// count all the same: the report says which they are.
+var Disturbed = Finding{Cause: Noise, Key: string(Noise), Sentence: "Something else disturbed the measurement: its figures may be too low."}
 
 // noise: something that is not measured used the machine, or the measurement itself is broken.
 func noise(e Evidence) (Finding, bool) {

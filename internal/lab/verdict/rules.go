@@ -135,7 +135,8 @@ func cpu(e Evidence) (Finding, bool) {
 	switch {
 	case used >= serverFull:
 	case own && throttled >= heldBack && used >= serverIdle:
-	case !own && seen && machine >= machineFull && used >= serverPart:
+	case seen && machine >= machineFull && used >= serverPart:
+		own = false // others have what it might use
 		spent = reason("machine_cpu", fmt.Sprintf("All programs together used %s of the machine's CPUs, and the server %s.", percent(machine), percent(used)),
 			Figure{"machine_cpu_share", machine, "share", machineFull}, Figure{Name: "server_cpu_share", Value: used, Unit: "share"})
 	default:

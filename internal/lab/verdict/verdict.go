@@ -126,7 +126,9 @@ func none(e Evidence) Finding {
 		f.Key, f.Sentence = "none_yet", "Nothing limits it yet: more clients still give more."
 		f.Reasons = append(f.Reasons, reason("gain", fmt.Sprintf("Twice the clients gave %s more at the last step.", percent(gain)),
 			Figure{"gain", gain, "share", kneeGain}))
-	case busy >= cpuShare:
+	case busy >= cpuShare && !e.cpuSeen() && !e.cpuLeft():
+		f.Cause, f.Key, f.Sentence = Unknown, "unknown_cpu", "What limits it is not known: its sessions compute, and the server's CPUs cannot be seen."
+	case busy >= cpuShare && e.cpuLeft():
 		f.Key, f.Sentence = "none_computes", "Nothing limits the server: its sessions compute, and there are too few to use all of its CPUs."
 	}
 	if share, known := e.serverCPU(); known {
@@ -136,6 +138,22 @@ func none(e Evidence) Finding {
 		f.Reasons = append(f.Reasons, reason("active", fmt.Sprintf("On average %s sessions were active: %s.", number(active), e.classes()), Figure{Name: series.Active, Value: active, Unit: "sessions"}))
 	}
 	return f
+}
+
+func (e Evidence) cpuSeen() bool {
+	_, known := e.serverCPU()
+	return known
+}
+
+// cpuLeft reports whether the server could use more CPU than it does, and no session waits for that.
+func (e Evidence) cpuLeft() bool {
+	used, known := e.serverCPU()
+	limit, _, _ := e.cpuLimit()
+	machine, seen := e.share(series.MachineCPU, series.MachineCPUs)
+	if !known {
+		return e.mean(series.ActiveCPU) < 1 // it does not fill a single one
+	}
+	return used < serverIdle && (!seen || machine < machineFull) && e.mean(series.ActiveCPU) <= limit
 }
 
 // classes lists what the active sessions did, the greatest share first.

@@ -182,7 +182,7 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "a pressure of which the server's own group knows nothing", load: Load{Clients: 8}, columns: with(waits(numbers{"IO:DataFileRead": 1.5, "CPU": 5}), numbers{series.HitRatio: 0.9, series.MachinePSIIO: 0.4, series.ServerPSIIO: 0.01}),
-			cause: None,
+			cause: Unknown,
 		},
 		{
 			name: "writes", load: Load{Clients: 8}, columns: waits(numbers{"IO:DataFileExtend": 4, "CPU": 2}), cause: WriteIO, subject: "IO:DataFileExtend",
@@ -217,7 +217,7 @@ func TestJudge(t *testing.T) {
 			name: "images of pages", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 2}), numbers{series.FPIShare: 0.8}), cause: Checkpoint, says: "About 80 % of the WAL",
 		},
 		{
-			name: "images of pages that hold nobody up", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 0.1}), numbers{series.FPIShare: 0.8}), cause: None,
+			name: "images of pages that hold nobody up", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 0.1}), numbers{series.FPIShare: 0.8}), cause: Unknown,
 		},
 		{
 			name: "another wait", load: Load{Clients: 8}, columns: waits(numbers{"Timeout:PgSleep": 6, "CPU": 1}), cause: Wait, subject: "Timeout:PgSleep",
@@ -280,6 +280,29 @@ func proper(t *testing.T, v Verdict) {
 	}
 }
 
+// Sessions that compute say that nothing limits the server only where its CPUs are seen, and some are left.
+func TestSessionsThatCompute(t *testing.T) {
+	for name, c := range map[string]struct {
+		cpu   float64
+		more  numbers
+		cause Cause
+		key   string
+	}{
+		"CPUs that nobody sees":         {cpu: 64, cause: Unknown, key: "unknown_cpu"},
+		"less than one, of unseen CPUs": {cpu: 0.5, cause: None, key: "none_computes"},
+		"half of the CPUs":              {cpu: 1, more: with(two, numbers{series.ServerCPU: 1}), cause: None, key: "none_computes"},
+		"most of the CPUs":              {cpu: 6, more: with(two, numbers{series.ServerCPU: 1.7}), cause: None, key: "none"},
+		"a class on a full machine": {
+			cpu: 6, more: with(two, numbers{series.MachineCPU: 2, series.ServerCPULimit: 1, series.ServerCPU: 0.6}), cause: CPU, key: "cpu_machine",
+		},
+	} {
+		v := Judge(Evidence{Observed: observed(with(waits(numbers{"CPU": c.cpu}), c.more)), Load: Load{Clients: 1}})
+		if v.Cause != c.cause || v.Key != c.key {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
 // Under noise the rest is told, too: it may hold when the noise is gone.
 func TestWhatElseMatchesIsTold(t *testing.T) {
 	noisy := numbers{series.MachineCPUs: 2, series.MachineForeign: 1}
@@ -288,7 +311,7 @@ func TestWhatElseMatchesIsTold(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	v = Judge(Evidence{Observed: observed(with(waits(numbers{"CPU": 1}), noisy))})
-	if v.Cause != Noise || v.Limit().Cause != None {
+	if v.Cause != Noise || v.Limit().Cause != Unknown {
 		t.Errorf("%+v", v)
 	}
 	v = Judge(Evidence{Observed: observed(noisy)})
