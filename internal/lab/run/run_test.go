@@ -52,7 +52,7 @@ each:
   - init: {scale: 1, tables: $tables}
   - sql: {text: "SELECT count(*) FROM pgbench_accounts", value: rows}
   - sql: {text: CHECKPOINT, figure: checkpoint}
-  - pgbench: {scripts: [{builtin: tpcb-like}, {sql: SELECT 1, weight: 3}], clients: 2, seconds: 1, protocol: prepared}
+  - pgbench: {scripts: [{builtin: tpcb-like}, {sql: SELECT 1, weight: 3}], clients: 2, seconds: 2, protocol: prepared}
   - pgbench: {scripts: [{builtin: select-only}], clients: 1, transactions: 50, prefix: read_}
   - catch_up: {figure: behind, within: 5}
 compare: [{factor: tables, base: logged, figure: tps}]
