@@ -15,6 +15,7 @@ import (
 
 	"howdah/internal/host/proc"
 	"howdah/internal/host/proc/table"
+	"howdah/internal/system/plainfile"
 )
 
 // Record is what has to be undone. It is on the disk before anything is done.
@@ -50,16 +51,7 @@ func (r Record) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, recordName)
-	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("remember a fault: %w", err)
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
+	if err := plainfile.Replace(filepath.Join(dir, recordName), text, 0o600); err != nil {
 		return fmt.Errorf("remember a fault: %w", err)
 	}
 	return nil

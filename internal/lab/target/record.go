@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"howdah/internal/system/plainfile"
 )
 
 // record is what a run remembers of what it made, so that the next one finds it.
@@ -55,10 +57,7 @@ func (h *Howdah) save() error {
 	if err := os.MkdirAll(h.Dir, 0o755); err != nil { //nolint:gosec // others may read results
 		return err
 	}
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return fmt.Errorf("remember the lab's database: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := plainfile.Replace(path, text, 0o600); err != nil {
 		return fmt.Errorf("remember the lab's database: %w", err)
 	}
 	return nil
