@@ -11,6 +11,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/pgbench"
@@ -230,10 +231,8 @@ func (d *doing) catchUp(ctx context.Context, a experiment.CatchUp) error {
 		case time.Since(began) > time.Duration(a.Within)*time.Second:
 			return fmt.Errorf("%w within %d s: %s", errBehind, a.Within, late)
 		}
-		select {
-		case <-ctx.Done():
+		if !pace.Sleep(ctx, lookEvery) {
 			return ctx.Err()
-		case <-time.After(lookEvery):
 		}
 	}
 }
