@@ -1,45 +1,28 @@
 package plan
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/spec"
+	"howdah/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden transcripts")
 
 // TestScripts plays the stories in testdata: commands, then "----", then what the
 // planner decided.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { playFile(t, file) })
-	}
+	golden.Each(t, playFile)
 }
 
-func playFile(t *testing.T, file string) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	script, golden, _ := strings.Cut(string(content), "----\n")
+func playFile(t *testing.T, f *golden.File) {
 	p := &player{sim: newSim("a", "b", "c")}
-	for line := range strings.Lines(script) {
+	for line := range strings.Lines(f.Input) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -52,15 +35,7 @@ func playFile(t *testing.T, file string) {
 	if err := p.sim.errors(); err != nil {
 		t.Errorf("%v", err)
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(script+"----\n"+p.text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(golden, p.text.String()); diff != "" {
-		t.Errorf("the transcript differs (-golden +now); go test -update rewrites it:\n%s", diff)
-	}
+	f.Check(p.text.String())
 }
 
 // player plays a script and writes its transcript.

@@ -6,8 +6,11 @@ import (
 	"time"
 )
 
-// Sleep waits for d. It returns false if ctx ended before.
+// Sleep waits for d, if it is above 0. It returns false if ctx ended before.
 func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	select {
 	case <-ctx.Done():
 		return false

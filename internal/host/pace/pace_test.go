@@ -1,8 +1,11 @@
 package pace
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -31,4 +34,24 @@ func TestBackoff(t *testing.T) {
 	if b.Failures != 1 {
 		t.Errorf("an attempt that lasted did not begin the count again: %d", b.Failures)
 	}
+}
+
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if !Sleep(t.Context(), time.Minute) || time.Since(began) != time.Minute {
+			t.Errorf("it took %s", time.Since(began))
+		}
+		if !Sleep(t.Context(), -time.Minute) {
+			t.Error("a pause that is over is broken off")
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("over"))
+		defer cancel()
+		if Sleep(ctx, time.Hour) || time.Since(began) != time.Minute+time.Second {
+			t.Errorf("it went on until %s", time.Since(began))
+		}
+		if Sleep(ctx, 0) {
+			t.Error("nothing is paused after the end")
+		}
+	})
 }

@@ -13,6 +13,8 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/host/proc"
+	"howdah/internal/host/proc/cgroup"
+	"howdah/internal/observe/machine"
 	"howdah/internal/system/thread"
 )
 
@@ -147,28 +149,14 @@ func blockGroup(homeID string, pid int) (dir string, version int, err error) {
 // chooseGroup returns where the control group of a process lies that limits disks, and its version. groups
 // is a file /proc/PID/cgroup, and mounts a file /proc/PID/mountinfo.
 func chooseGroup(groups, mounts string) (dir string, version int) {
-	v1, v2 := "", ""
-	for line := range strings.Lines(groups) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+	names := machine.ParseGroups(groups)
+	v1, v2 := names["blkio"], names[""]
+	for _, m := range cgroup.ParseMounts(mounts) {
 		switch {
-		case len(parts) < 3:
-		case slices.Contains(strings.Split(parts[1], ","), "blkio"):
-			v1 = parts[2]
-		case parts[0] == "0":
-			v2 = parts[2]
-		}
-	}
-	for line := range strings.Lines(mounts) {
-		before, after, _ := strings.Cut(strings.TrimSpace(line), " - ")
-		fields, kind := strings.Fields(before), strings.Fields(after)
-		if len(fields) < 5 || len(kind) < 3 {
-			continue
-		}
-		switch {
-		case v1 != "" && kind[0] == "cgroup" && slices.Contains(strings.Split(kind[2], ","), "blkio"):
-			return filepath.Join(fields[4], strings.TrimPrefix(v1, fields[3])), 1
-		case v1 == "" && v2 != "" && kind[0] == "cgroup2":
-			dir, version = filepath.Join(fields[4], strings.TrimPrefix(v2, fields[3])), 2
+		case v1 != "" && m.FSType == "cgroup" && slices.Contains(m.Options, "blkio"):
+			return filepath.Join(m.Point, strings.TrimPrefix(v1, m.Root)), 1
+		case v1 == "" && v2 != "" && m.FSType == "cgroup2":
+			dir, version = filepath.Join(m.Point, strings.TrimPrefix(v2, m.Root)), 2
 		}
 	}
 	return dir, version

@@ -14,6 +14,7 @@ import (
 
 	"howdah/internal/admin"
 	"howdah/internal/admin/client"
+	"howdah/internal/host/pace"
 	"howdah/internal/host/proc"
 	"howdah/internal/host/proc/table"
 	"howdah/internal/identity/home"
@@ -127,10 +128,8 @@ func eventually(ctx context.Context, look func() error) error {
 		if err == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !pace.Sleep(ctx, 20*time.Millisecond) {
 			return fmt.Errorf("%w: %w", ErrNotProved, err)
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"howdah/internal/host/pace"
 )
 
 // Entry is a row that was acknowledged.
@@ -86,13 +88,13 @@ func (l *Ledger) write(ctx context.Context, writer int) {
 			return
 		case err == nil:
 			l.acknowledged(writer, number)
-			pause(ctx, l.Pause)
+			pace.Sleep(ctx, l.Pause)
 		default:
 			// A row without an answer may be there or not, so its number is not used again.
 			l.failed(err)
 			closed(conn)
 			conn = nil
-			pause(ctx, again)
+			pace.Sleep(ctx, again)
 		}
 	}
 }
@@ -250,14 +252,4 @@ func Span(missing []Entry) time.Duration {
 		}
 	}
 	return max(last.Sub(first), time.Millisecond)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

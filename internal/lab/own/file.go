@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"howdah/internal/system/plainfile"
 )
 
 // mostFile bounds what ReadFile reads, in bytes.
@@ -19,20 +21,10 @@ var ErrForeign = errors.New("it is not a file of this user's alone")
 // WriteFile keeps a private file, whole or not at all, also if the machine ends. Whatever has its name is
 // replaced, and no link is followed.
 func WriteFile(path string, text []byte) error {
-	dir := filepath.Dir(path)
-	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
+	if err := plainfile.Replace(path, text, 0o600); err != nil {
 		return err
 	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
-		return err
-	}
-	entry, err := os.Open(dir)
+	entry, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"howdah/internal/lab/stats"
 	"howdah/internal/observe/environment"
+	"howdah/internal/system/plainfile"
 )
 
 // Schema is the number of the form of result.json. A program that meets a larger one reads it not.
@@ -114,11 +115,7 @@ func Write(dir string, r *Result) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, FileName)
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o644); err != nil { //nolint:gosec // others may read results
-		return fmt.Errorf("keep a result: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := plainfile.Replace(filepath.Join(dir, FileName), append(text, '\n'), 0o644); err != nil { // others may read results
 		return fmt.Errorf("keep a result: %w", err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/target"
@@ -108,10 +109,8 @@ func (d *doing) buffers(ctx context.Context, a experiment.Buffers) error {
 			}
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !pace.Sleep(ctx, buffersPause) {
 			return ctx.Err()
-		case <-time.After(buffersPause):
 		}
 	}
 }

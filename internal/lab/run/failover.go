@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/pgbench"
 	"howdah/internal/lab/result"
@@ -58,10 +59,8 @@ func (d *doing) failover(ctx context.Context, m manager, a experiment.Failover) 
 
 // askFailover asks for a failover after a while.
 func (d *doing) askFailover(ctx context.Context, m manager, after time.Duration) (asked time.Time, err error) {
-	select {
-	case <-ctx.Done():
+	if !pace.Sleep(ctx, after) {
 		return asked, ctx.Err()
-	case <-time.After(after):
 	}
 	asked = d.mark("a failover is asked for")
 	return asked, m.Failover(ctx)
@@ -174,9 +173,6 @@ func (l *loading) run(ctx context.Context, o pgbench.Options, ends time.Time) {
 			return
 		}
 		l.ends = append(l.ends, time.Now())
-		select {
-		case <-ctx.Done():
-		case <-time.After(startAgain):
-		}
+		pace.Sleep(ctx, startAgain)
 	}
 }

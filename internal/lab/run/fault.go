@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/fault"
 	"howdah/internal/lab/ledger"
@@ -115,12 +116,10 @@ func (d *doing) breaks(ctx context.Context, m manager, ground *fault.Ground, a e
 }
 
 func sleep(ctx context.Context, seconds int) error {
-	select {
-	case <-ctx.Done():
+	if !pace.Sleep(ctx, time.Duration(seconds)*time.Second) {
 		return ctx.Err()
-	case <-time.After(time.Duration(seconds) * time.Second):
-		return nil
 	}
+	return nil
 }
 
 // audit finds out for how long nobody could write, what clients saw, and what is lost.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/failover/postmortem"
+	"howdah/internal/host/pace"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/fault"
 	"howdah/internal/lab/result"
@@ -119,10 +120,8 @@ func (d *doing) countRows(ctx context.Context, table string) (n int64, err error
 		if n, err = d.askRows(ctx, table); err == nil {
 			return n, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !pace.Sleep(ctx, lookEvery) {
 			return 0, fmt.Errorf("count the rows of %s: %w", table, err)
-		case <-time.After(lookEvery):
 		}
 	}
 }

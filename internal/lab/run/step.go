@@ -11,6 +11,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/pgbench"
@@ -252,10 +253,8 @@ func (d *doing) catchUp(ctx context.Context, a experiment.CatchUp, s experiment.
 		case time.Since(began) > time.Duration(a.Within)*time.Second:
 			return fmt.Errorf("%w within %d s: %d of %d have, and %q have not", errBehind, a.Within, done, expected, late)
 		}
-		select {
-		case <-ctx.Done():
+		if !pace.Sleep(ctx, lookEvery) {
 			return ctx.Err()
-		case <-time.After(lookEvery):
 		}
 	}
 }

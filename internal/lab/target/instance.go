@@ -10,6 +10,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin/client"
+	"howdah/internal/host/pace"
 	"howdah/internal/lab/experiment"
 )
 
@@ -219,10 +220,8 @@ func (h *Howdah) poll(ctx context.Context, done func() (bool, error)) error {
 		case ok && err == nil:
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !pace.Sleep(ctx, lookEvery) {
 			return fmt.Errorf("wait for the lab's database: %w", ctx.Err())
-		case <-time.After(lookEvery):
 		}
 	}
 }

@@ -1,10 +1,7 @@
 package nft
 
 import (
-	"flag"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,39 +9,21 @@ import (
 
 	"howdah/internal/edge/endpoint"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestTable checks the text of the rules against golden files, which hold the endpoints and the
 // transaction that makes them. The kernel checks the text, too.
 func TestTable(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			input, want, _ := strings.Cut(string(content), "----\n")
-			d, all := parseInput(t, input)
-			got := d.whole(all)
-			if *update {
-				if err := os.WriteFile(file, []byte(input+"----\n"+got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			testkit.NeedRoot(t)
-			if err := program(testkit.NeedProgram(t, "nft")).check(t.Context(), got); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	golden.Each(t, func(t *testing.T, f *golden.File) {
+		d, all := parseInput(t, f.Input)
+		got := d.whole(all)
+		f.Check(got)
+		testkit.NeedRoot(t)
+		if err := program(testkit.NeedProgram(t, "nft")).check(t.Context(), got); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // parseInput reads lines "listen target ... allow=network ..." and "masquerade".

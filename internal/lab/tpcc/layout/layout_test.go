@@ -1,43 +1,18 @@
 package layout
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"howdah/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestDDL checks the DDL against golden files, which hold the options and what they give.
 func TestDDL(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			input, want, _ := strings.Cut(string(content), "----\n")
-			got := ddl(optionsOf(t, input))
-			if *update {
-				if err := os.WriteFile(file, []byte(input+"----\n"+got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
+	golden.Each(t, func(t *testing.T, f *golden.File) { f.Check(ddl(optionsOf(t, f.Input))) })
 }
 
 // optionsOf reads a line such as: schema=lab unlogged fillfactor=70.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/host/pace"
 	"howdah/internal/lab/tpcc/form"
 	"howdah/internal/lab/tpcc/meter"
 	"howdah/internal/lab/tpcc/terminal"
@@ -112,14 +113,14 @@ func (u *User) Run(ctx context.Context) {
 	defer u.Close()
 	for ctx.Err() == nil {
 		kind := u.terminal.Next()
-		if u.o.Keying && !pause(ctx, u.terminal.Keying(kind)) {
+		if u.o.Keying && !pace.Sleep(ctx, u.terminal.Keying(kind)) {
 			return
 		}
 		if u.session == nil && !u.reconnect(ctx) {
 			return
 		}
 		u.transact(ctx, kind)
-		if u.o.Keying && !pause(ctx, u.terminal.Thinking(kind)) {
+		if u.o.Keying && !pace.Sleep(ctx, u.terminal.Thinking(kind)) {
 			return
 		}
 	}
@@ -179,7 +180,7 @@ const reconnectPause = 200 * time.Millisecond
 // reconnect begins a session in the place of a lost one. It returns false if ctx ends before.
 func (u *User) reconnect(ctx context.Context) bool {
 	// A server that ends each session at once is not asked without a pause, either.
-	if !pause(ctx, reconnectPause-time.Since(u.began)) {
+	if !pace.Sleep(ctx, reconnectPause-time.Since(u.began)) {
 		return false
 	}
 	for {
@@ -192,23 +193,8 @@ func (u *User) reconnect(ctx context.Context) bool {
 			return false
 		}
 		u.o.Meter.Refused(time.Now(), wire.State(err), wire.Text(err))
-		if !pause(ctx, reconnectPause) {
+		if !pace.Sleep(ctx, reconnectPause) {
 			return false
 		}
-	}
-}
-
-// pause returns false if ctx ends before.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }

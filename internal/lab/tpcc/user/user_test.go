@@ -1,28 +1,19 @@
 package user
 
 import (
-	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"howdah/internal/lab/tpcc/draw"
 	"howdah/internal/lab/tpcc/form"
 	"howdah/internal/lab/tpcc/terminal"
+	"howdah/internal/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var someTime = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00`)
 
@@ -34,33 +25,19 @@ func composer(mode form.Mode) *User {
 
 // TestCalls checks the texts of CALLs against golden files, which hold the mode and three of each kind.
 func TestCalls(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) != 2 {
-		t.Fatalf("golden files %v: %v", files, err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+	files := golden.Each(t, func(_ *testing.T, f *golden.File) {
+		u := composer(form.Mode(strings.TrimSpace(f.Input)))
+		var b strings.Builder
+		for kind := range form.Kind(form.Kinds) {
+			for range 3 {
+				u.compose(kind)
+				b.WriteString(someTime.ReplaceAllString(string(u.call), "now") + "\n")
 			}
-			mode, want, _ := strings.Cut(string(content), "\n----\n")
-			u := composer(form.Mode(mode))
-			var b strings.Builder
-			for kind := range form.Kind(form.Kinds) {
-				for range 3 {
-					u.compose(kind)
-					b.WriteString(someTime.ReplaceAllString(string(u.call), "now") + "\n")
-				}
-			}
-			if *update {
-				if err := os.WriteFile(file, []byte(mode+"\n----\n"+b.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if diff := cmp.Diff(want, b.String()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
+		}
+		f.Check(b.String())
+	})
+	if files != 2 {
+		t.Fatalf("there are %d golden files", files)
 	}
 }
 
@@ -154,24 +131,4 @@ func TestAnswers(t *testing.T) {
 	if _, err := a.int(0, 1); err == nil {
 		t.Error("x is a number")
 	}
-}
-
-func TestPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		if !pause(t.Context(), time.Minute) || time.Since(began) != time.Minute {
-			t.Errorf("it took %s", time.Since(began))
-		}
-		if !pause(t.Context(), -time.Minute) {
-			t.Error("a pause that is over is broken off")
-		}
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("over"))
-		defer cancel()
-		if pause(ctx, time.Hour) || time.Since(began) != time.Minute+time.Second {
-			t.Errorf("it went on until %s", time.Since(began))
-		}
-		if pause(ctx, 0) {
-			t.Error("nothing is paused after the end")
-		}
-	})
 }
