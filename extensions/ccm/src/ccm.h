@@ -113,6 +113,7 @@ typedef struct CcmReader
 	int64		scans;
 	TimestampTz last_scan_at;
 	int64		last_scan_us;
+	bool		last_was_long;	/* it took longer than ccm.interval */
 	CcmScan		last;
 	CcmScan		total;
 	int64		cold;			/* buffers that may be replaced */
@@ -198,7 +199,7 @@ extern void ccm_set_state(CcmState state, CcmCause paused);
 extern void ccm_report_off(void);
 pg_noreturn extern void ccm_fail(CcmCause cause, const char *format,...) pg_attribute_printf(2, 3);
 extern void ccm_report_failure(CcmCause cause, const char *text);
-extern void ccm_report_scan(const CcmScan *scan, int64 us);
+extern void ccm_report_scan(const CcmScan *scan, int64 us, bool is_long);
 extern CcmCause ccm_cause_of_error(int sqlerrcode);
 extern int	ccm_code_of_cause(CcmCause cause);
 extern const char *ccm_cause_name(CcmCause cause);

@@ -105,6 +105,7 @@ ccm_report_off(void)
 	reader->scans = 0;
 	reader->last_scan_at = 0;
 	reader->last_scan_us = 0;
+	reader->last_was_long = false;
 	memset(&reader->last, 0, sizeof(reader->last));
 	LWLockRelease(ccm_shared->lock);
 }
@@ -176,9 +177,9 @@ add_scan(CcmScan *to, const CcmScan *scan)
 	to->errors += scan->errors;
 }
 
-/* A scan is done. */
+/* A scan is done, which took so many microseconds. */
 void
-ccm_report_scan(const CcmScan *scan, int64 us)
+ccm_report_scan(const CcmScan *scan, int64 us, bool is_long)
 {
 	CcmReader  *reader = &ccm_shared->reader;
 
@@ -186,6 +187,7 @@ ccm_report_scan(const CcmScan *scan, int64 us)
 	reader->scans++;
 	reader->last_scan_at = GetCurrentTimestamp();
 	reader->last_scan_us = us;
+	reader->last_was_long = is_long;
 	reader->last = *scan;
 	add_scan(&reader->total, scan);
 	reader->error = CCM_CAUSE_NONE;

@@ -183,11 +183,20 @@ put_scan(Row *row, const CcmScan *scan)
 	put_bigint(row, scan->errors);
 }
 
-/* How much of what is hot is here: what came and was not read is not. */
+/*
+ * How much of what is hot is here: what came and was not read is not. A long
+ * scan read what was hot long ago. It shows what was here when it asked; how
+ * much is here now, only the next one knows, which begins at once.
+ */
 static double
-warm_percent(const CcmScan *scan)
+warm_percent(const CcmReader *reader)
 {
-	return 100.0 * (1.0 - (double) (scan->received - scan->hit - scan->read) / Max(scan->found, 1));
+	const CcmScan *scan = &reader->last;
+	int64		lacking = scan->received - scan->hit;
+
+	if (!reader->last_was_long)
+		lacking -= scan->read;
+	return 100.0 * (1.0 - (double) lacking / Max(scan->found, 1));
 }
 
 Datum
@@ -202,7 +211,7 @@ ccm_reader_status(PG_FUNCTION_ARGS)
 	LWLockRelease(ccm_shared->lock);
 	put_text(&row, state_name(&reader));
 	put_text(&row, ccm_cause_name(reader.paused));
-	put_float(&row, warm_percent(&reader.last), reader.scans > 0);
+	put_float(&row, warm_percent(&reader), reader.scans > 0);
 	put_bigint(&row, reader.scans);
 	put_time(&row, reader.last_scan_at);
 	put_float(&row, reader.last_scan_us / 1000.0, reader.scans > 0);

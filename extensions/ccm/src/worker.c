@@ -386,20 +386,30 @@ is_pressed(const CcmScan *scan)
 	return scan->held_back > 0 && NBuffers - hot_here > NBuffers / NOT_HOT_PART;
 }
 
-static void
+/*
+ * One scan; how long to wait until the next, in milliseconds. What was hot when
+ * a long one asked may not be hot any more, so the next one begins at once.
+ */
+static long
 scan_upstream(void)
 {
 	uint32		nslices = Min((NBuffers - 1) / ccm_slice_buffers + 1, MAX_SLICES);
 	TimestampTz begin = GetCurrentTimestamp();
 	CcmScan		scan = {0};
+	int64		took;
+	bool		is_long;
 
 	begin_mirror(nslices);
 	for (uint32 slice = 0; slice < nslices; slice++)
 		if (!scan_slice(slice, nslices, &scan))
-			return;
+			return ccm_interval;
 	pressed = is_pressed(&scan);
-	if (ccm_go_on())
-		ccm_report_scan(&scan, GetCurrentTimestamp() - begin);
+	if (!ccm_go_on())
+		return ccm_interval;
+	took = GetCurrentTimestamp() - begin;
+	is_long = took > (int64) ccm_interval * 1000;
+	ccm_report_scan(&scan, took, is_long);
+	return is_long ? 0 : ccm_interval;
 }
 
 /*
@@ -422,6 +432,8 @@ rest(void)
 static long
 take_turn(void)
 {
+	long		ms;
+
 	if (!RecoveryInProgress())
 	{
 		ccm_disconnect();
@@ -432,10 +444,10 @@ take_turn(void)
 	if (!ccm_go_on())
 		return rest();
 	ccm_connect();
-	scan_upstream();
+	ms = scan_upstream();
 	end_session();
 	failures = 0;
-	return ccm_interval;
+	return ms;
 }
 
 /* After an error: what the turn held is given back, and reported once. */

@@ -32,6 +32,26 @@ is($primary->safe_psql('postgres', "SELECT buffers_sent_last_minute >= $blocks, 
 	current_scan_progress <= 2048, warm_percent, scans > 0, reader_pid IS NOT NULL FROM ccm.status()"), 't|t|t|100|t|t',
 	'ccm.status() has what a person needs');
 
+# a scan that took long knows only what was hot when it asked
+for my $name ('slow', 'later')
+{
+	$primary->safe_psql('postgres', "CREATE TABLE $name AS SELECT i, repeat('x', 900) AS filler FROM generate_series(1, 1600) i");
+}
+$primary->safe_psql('postgres', 'VACUUM slow, later; CHECKPOINT');
+wait_replay($primary, $standby);
+set_on($standby, 'ccm.enabled' => 'off', 'ccm.rate' => 50, 'ccm.batch' => 5);
+$standby->restart;
+make_hot($primary, 'slow');
+set_on($standby, 'ccm.enabled' => 'on');
+ok(wait_reader($standby, "state = 'reading'"), 'a slow scan reads');
+make_hot($primary, 'later');
+ok(wait_reader($standby, 'scans = 1'), 'it ends');
+is(reader($standby, 'warm_percent < 95 AND scans = 1 AND read > 100'), 't', 'what it read is not taken for all that is hot now');
+set_on($standby, 'ccm.rate' => 0, 'ccm.batch' => 1000);
+ok(wait_reader($standby, 'warm_percent = 100'), 'the next ones say when it is here');
+ok(comes($standby, 'later'), 'and it is');
+ok(comes($standby, 't'), 'with all the rest');
+
 # promotion: the worker ends, the pages stay
 $standby->promote;
 ok($standby->poll_query_until('postgres', "SELECT state = 'primary' FROM ccm.reader_status()"), 'promoted');
