@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"howdah/api/rds"
 	"howdah/internal/failover/fence"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit/patience"
@@ -20,11 +19,7 @@ import (
 func TestWritesWaitForAStandby(t *testing.T) {
 	s := begin(t, nil)
 	id := s.given("orders", true)
-	i, err := s.rig.Instance(s.Context(), "orders")
-	s.must(err, "describe the instance")
-	tag := rds.Tag{Key: new("howdah:wait-for-standby"), Value: new("true")}
-	s.must(s.rig.Call(s.Context(), "AddTagsToResource",
-		&rds.AddTagsToResourceMessage{ResourceName: i.DBInstanceArn, Tags: []rds.Tag{tag}}, nil), "have its writes wait")
+	s.must(s.rig.Tag(s.Context(), "orders", "howdah:wait-for-standby", "true"), "have its writes wait")
 	s.eventually(30*time.Second, func() error {
 		text, err := s.rig.Store.Client.Get(s.Context(), patroni.ConfigKey(id))
 		if err == nil && (len(text.Kvs) == 0 || !strings.Contains(string(text.Kvs[0].Value), `"synchronous_mode_strict":true`)) {

@@ -172,11 +172,7 @@ func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
 	began := s.startedAt()
 	s.upgrade(append([]string{"serve", "edge"}, agents...)...)
 	s.eventually(60*time.Second, s.isWell)
-	i, err := s.rig.Instance(s.Context(), "orders")
-	s.must(err, "find the instance")
-	s.must(s.rig.Call(s.Context(), "AddTagsToResource", &rds.AddTagsToResourceMessage{
-		ResourceName: i.DBInstanceArn, Tags: []rds.Tag{{Key: new("howdah:warm-standby"), Value: new("true")}},
-	}, nil), "ask for a warm standby")
+	s.must(s.rig.Tag(s.Context(), "orders", "howdah:warm-standby", "true"), "ask for a warm standby")
 	primary, standby := s.leader(id), s.standby(id)
 	for _, sql := range []string{"CREATE EXTENSION pg_buffercache SCHEMA public", "CREATE TABLE public.goods AS SELECT n, repeat('x', 200) AS what FROM generate_series(1, 100000) n", "VACUUM ANALYZE public.goods"} {
 		_, err := s.onSocket(primary, "postgres", sql)

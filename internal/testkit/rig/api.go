@@ -67,6 +67,16 @@ func (r *Rig) Instance(ctx context.Context, name string) (rds.DBInstance, error)
 	return out.DBInstances[0], nil
 }
 
+// Tag gives an instance a tag, which it may have with another value.
+func (r *Rig) Tag(ctx context.Context, name, key, value string) error {
+	i, err := r.Instance(ctx, name)
+	if err != nil {
+		return err
+	}
+	in := &rds.AddTagsToResourceMessage{ResourceName: i.DBInstanceArn, Tags: []rds.Tag{{Key: &key, Value: &value}}}
+	return r.Call(ctx, "AddTagsToResource", in, nil)
+}
+
 // WaitStatus waits for an instance to have a status.
 func (r *Rig) WaitStatus(ctx context.Context, name, status string, within time.Duration) error {
 	return r.Wait(within, func() error {

@@ -213,12 +213,7 @@ func (b *bench) watch(ctx context.Context, t *turn) error {
 
 // prepare has the standby start with an empty cache, and with cluster cache management or without.
 func (b *bench) prepare(ctx context.Context, warm bool) error {
-	i, err := b.rig.Instance(ctx, name)
-	if err != nil {
-		return err
-	}
-	tags := []rds.Tag{{Key: new("howdah:warm-standby"), Value: new(strconv.FormatBool(warm))}}
-	if err := b.rig.Call(ctx, "AddTagsToResource", &rds.AddTagsToResourceMessage{ResourceName: i.DBInstanceArn, Tags: tags}, nil); err != nil {
+	if err := b.rig.Tag(ctx, name, "howdah:warm-standby", strconv.FormatBool(warm)); err != nil {
 		return err
 	}
 	if err := b.rig.Wait(time.Minute, func() error {

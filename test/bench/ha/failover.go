@@ -39,6 +39,16 @@ var (
 		database: func(ctx context.Context, r *rig.Rig) (string, error) { return r.Database(ctx, instance) },
 		config:   func(ctx context.Context, r *rig.Rig) (*pgx.ConnConfig, error) { return r.Config(ctx, instance) },
 	}
+	warm = subject{
+		shape: "Multi-AZ, warm standby", standbys: 1,
+		create: func(ctx context.Context, r *rig.Rig) error {
+			if err := multiAZ.create(ctx, r); err != nil {
+				return err
+			}
+			return r.Tag(ctx, instance, "howdah:warm-standby", "true")
+		},
+		database: multiAZ.database, config: multiAZ.config,
+	}
 	cluster = subject{
 		shape: "cluster of 3", standbys: 2,
 		create: func(ctx context.Context, r *rig.Rig) error { return r.CreateCluster(ctx, instance, 3) },

@@ -6,6 +6,7 @@ import "howdah/internal/testkit/rig"
 // instance, and, with a 3 at the end of the name, to a cluster of three members.
 var scenarios = []scenario{
 	{name: "crash", run: failovers(multiAZ, postgresKilled)},
+	{name: "crashwarm", run: failovers(warm, postgresKilled)},
 	{name: "crash3", run: failovers(cluster, postgresKilled)},
 	{name: "patroni", run: failovers(multiAZ, patroniKilled)},
 	{name: "patroni3", run: failovers(cluster, patroniKilled)},
@@ -13,6 +14,7 @@ var scenarios = []scenario{
 	{name: "stopped3", run: failovers(cluster, postgresStopped)},
 	{name: "cut", rig: namespaces, run: linkCut},
 	{name: "frozen", run: failovers(multiAZ, frozen)},
+	{name: "frozenwarm", run: failovers(warm, frozen)},
 	{name: "frozen3", run: failovers(cluster, frozen)},
 	{name: "killed", run: failovers(multiAZ, allKilled)},
 	{name: "killed3", run: failovers(cluster, allKilled)},
@@ -23,6 +25,7 @@ var scenarios = []scenario{
 	{name: "user", rig: ordinaryUser, run: failovers(multiAZ, asUser(frozen))},
 	{name: "alarms", run: falseAlarms},
 	{name: "reboot", run: failovers(multiAZ, rebooted)},
+	{name: "rebootwarm", run: failovers(warm, rebooted)},
 	{name: "cluster", run: failovers(cluster, clusterFailover)},
 	{name: "etcd", run: etcdDead},
 	{name: "create", run: createTimes},
