@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,6 +14,9 @@ import (
 type Facts struct {
 	InRecovery bool
 	Timeline   int
+	// Started is when the server began with an empty cache. A crash of one session has it begin anew,
+	// which its postmaster outlives.
+	Started time.Time
 	// LSN is the end of the WAL that a primary wrote, or that a replica received.
 	LSN lsn.LSN
 	// Position is set for a primary.
@@ -59,7 +63,8 @@ SELECT r.recovery,
   ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost'),
   ARRAY(SELECT concat_ws('/', pid, query_start, backend_xid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'),
   current_setting('shared_preload_libraries'),
-  coalesce(current_setting('howdah.storage_full', true), '')
+  coalesce(current_setting('howdah.storage_full', true), ''),
+  coalesce((SELECT backend_start FROM pg_stat_activity WHERE backend_type = 'checkpointer'), pg_postmaster_start_time())
 FROM (SELECT pg_is_in_recovery() AS recovery) r`
 
 // Observe asks a server for its facts. The role of conn must have pg_monitor.
@@ -67,7 +72,7 @@ func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	var f Facts
 	var position *string
 	var inserted, flushed string
-	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Waiting, &f.Libraries, &f.StorageFull)
+	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Waiting, &f.Libraries, &f.StorageFull, &f.Started)
 	if err != nil {
 		return Facts{}, fmt.Errorf("observe server: %w", err)
 	}

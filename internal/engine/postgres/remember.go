@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -60,6 +61,25 @@ func Remembered(dataDir string) (map[File]Blocks, error) {
 		return nil, fmt.Errorf("%w: %w", ErrList, err)
 	}
 	return parseList(text)
+}
+
+// RememberedAt is when the server of a data directory wrote its list down; zero: it has none.
+func RememberedAt(dataDir string) (time.Time, error) {
+	user, err := owner.Of(dataDir)
+	var info os.FileInfo
+	if err == nil {
+		err = user.Do(func() (err error) {
+			info, err = os.Lstat(filepath.Join(dataDir, listName))
+			return err
+		})
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: %w", ErrList, err)
+	}
+	return info.ModTime(), nil
 }
 
 // parseList reads a number of blocks, and then database, tablespace, file, fork and block of each, in

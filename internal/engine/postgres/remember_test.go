@@ -2,13 +2,19 @@ package postgres_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/testkit"
 	"howdah/internal/testkit/pgtest"
 )
 
@@ -53,6 +59,67 @@ func TestACacheIsRemembered(t *testing.T) {
 	}
 	if all, err := postgres.Remembered(s.DataDir()); err != nil || len(all) > 0 {
 		t.Errorf("after: %v, %v", all, err)
+	}
+}
+
+// The crash of a session empties the cache, and the postmaster goes on. What was written down before is
+// older than the start, and what is written down afterwards is not.
+func TestAListIsOlderThanAStart(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{})
+	started := func() time.Time {
+		t.Helper()
+		conn := connect(t, s, s.Database)
+		defer conn.Close(t.Context())
+		f, err := postgres.Observe(t.Context(), conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Started
+	}
+	write := func() time.Time {
+		t.Helper()
+		conn := connect(t, s, s.Database)
+		defer conn.Close(t.Context())
+		if err := errors.Join(postgres.SetUpAsking(t.Context(), conn), postgres.Remember(t.Context(), conn)); err != nil {
+			t.Fatal(err)
+		}
+		at, err := postgres.RememberedAt(s.DataDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	if at, err := postgres.RememberedAt(s.DataDir()); err != nil || !at.IsZero() {
+		t.Errorf("no list was written at %s, %v", at, err)
+	}
+	first := started()
+	list := write()
+	if !list.After(first) {
+		t.Errorf("the list is of %s, and the start of %s", list, first)
+	}
+	var pid int
+	victim := connect(t, s, s.Database)
+	if err := victim.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, time.Minute, func() error {
+		conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+		if err != nil {
+			return err
+		}
+		defer conn.Close(t.Context())
+		f, err := postgres.Observe(t.Context(), conn)
+		if err == nil && !f.Started.After(list) {
+			err = fmt.Errorf("it started at %s, and the list is of %s", f.Started, list)
+		}
+		return err
+	})
+	if again := write(); !again.After(started()) {
+		t.Errorf("the next list is of %s", again)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -75,6 +76,8 @@ type Host struct {
 	noEngine error
 	// repositories has the keys of members to repositories.
 	repositories *archive.Keeper
+	// warming is held while a primary reads again what it had cached before it was started.
+	warming sync.Mutex
 	// offers has what control planes may fetch from here.
 	offers jobs.Offers
 }

@@ -88,7 +88,7 @@ type runner struct {
 func newRunner(a *Host, m *agent.Member) *runner {
 	r := &runner{Member: m, host: a, dataDir: filepath.Join(m.Dir(), patroni.DataDir), patroni: &m.Leader, postmaster: &m.Server}
 	r.probe, r.logs = probe.New(a.Agent, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
-	r.warmth = warmth.New(a.Agent, m.ID, r.probe)
+	r.warmth = warmth.New(a.Agent, m.ID, r.probe, &a.warming)
 	r.wal = &walahead.Reader{Agent: a.Agent, Member: m.ID, DataDir: r.dataDir, Probe: r.probe}
 	r.leases = &watchdog.Lease{Agent: a.Agent, Patience: a.leasePatience, Tell: func(p proc.Process, look watchdog.LeaseLook) {
 		r.Do(func(context.Context) { r.endHung(p, look) })

@@ -1,6 +1,7 @@
 package warmth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,11 @@ const (
 	// outsideRate is how many blocks it reads in a second at most, as ccm.rate is by default. It is
 	// less where the disk takes long.
 	outsideRate = 8000
-	// outsideBatch is how many blocks it reads under one lock: replay may wait for that.
-	outsideBatch = 64
+	// outsideBatch is how many blocks it reads under one lock: replay may wait for that. leadsBatch is
+	// the same on a primary, where users may.
+	outsideBatch, leadsBatch = 64, 16
+	// stay is how long a session of it is in one database: DROP DATABASE waits for five seconds.
+	stay = 2 * time.Second
 	// outsideMost is how many buffers a server may have, so that the answers of both fit into memory.
 	outsideMost = 1 << 19
 	// outsideLag is how many bytes of WAL replay may be behind, as ccm.max_replay_lag is by default.
@@ -50,7 +54,7 @@ func (k *Keeper) outside(ctx context.Context, target member.Assignment) {
 		k.tell(&member.Cache{State: member.CacheOutside, Why: err.Error(), Never: errors.Is(err, errTooLarge)})
 		return
 	}
-	r := round{keeper: k, target: target, hot: count(hot), missing: count(missing), room: room, flow: k.flow()}
+	r := round{keeper: k, open: k.opener(target), hot: count(hot), missing: count(missing), room: room, flow: k.flow()}
 	r.tell("")
 	why := ""
 	if err := r.read(ctx, missing); err != nil {
@@ -133,8 +137,9 @@ func (k *Keeper) upstream(ctx context.Context) (map[postgres.File]postgres.Block
 
 // round is one reading of what is missing.
 type round struct {
-	keeper             *Keeper
-	target             member.Assignment
+	keeper *Keeper
+	// open connects to a database, as rdsadmin.
+	open               func(ctx context.Context, database string) (*pgx.Conn, error)
 	hot, missing, room int64
 	// flow says how long it rests after a batch.
 	flow *pace.Flow
@@ -142,6 +147,10 @@ type round struct {
 	leads bool
 	// looked is when it was counted last how much of a primary's cache nobody would miss.
 	looked time.Time
+}
+
+func (k *Keeper) opener(target member.Assignment) func(context.Context, string) (*pgx.Conn, error) {
+	return func(ctx context.Context, database string) (*pgx.Conn, error) { return k.admin(ctx, target, database) }
 }
 
 func (r *round) tell(why string) {
@@ -158,7 +167,7 @@ func (r *round) tell(why string) {
 // read reads one database after the other.
 func (r *round) read(ctx context.Context, missing map[postgres.File]postgres.Blocks) error {
 	names := map[uint32]string{0: "rdsadmin"}
-	databases, err := postgres.Databases(ctx, r.keeper.conn)
+	databases, err := r.databases(ctx)
 	if err != nil {
 		return err
 	}
@@ -173,28 +182,70 @@ func (r *round) read(ctx context.Context, missing map[postgres.File]postgres.Blo
 		}
 	}
 	slices.Sort(wanted)
+	var left error
 	for _, oid := range wanted {
-		if err := r.readDatabase(ctx, names[oid], missing, postgres.FilesOf(missing, oid)); err != nil {
+		err := r.readDatabase(ctx, names[oid], missing, postgres.FilesOf(missing, oid))
+		// One that is dropped, or lets nobody in, does not keep the others.
+		if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused {
 			return err
 		}
+		left = cmp.Or(left, err)
 	}
-	return nil
+	return left
+}
+
+func (r *round) databases(ctx context.Context) ([]postgres.Database, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return postgres.Databases(ctx, r.keeper.conn)
+}
+
+// visit is a session in a database, which goes and comes again: whoever drops the database, or copies it,
+// waits for all that are in it.
+type visit struct {
+	conn  *pgx.Conn
+	until time.Time
+}
+
+func (v *visit) leave(ctx context.Context) {
+	if v.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	v.conn.Close(ctx)
+	v.conn = nil
+}
+
+// enter gives a session that has not been there for too long.
+func (r *round) enter(ctx context.Context, v *visit, name string) (err error) {
+	if v.conn != nil && time.Now().Before(v.until) {
+		return nil
+	}
+	v.leave(ctx)
+	v.conn, err = r.open(ctx, name)
+	v.until = time.Now().Add(stay)
+	return err
 }
 
 func (r *round) readDatabase(ctx context.Context, name string, missing map[postgres.File]postgres.Blocks, files []postgres.File) error {
-	conn, err := r.keeper.admin(ctx, r.target, name)
-	if err != nil {
-		return err
+	var v visit
+	defer func() { v.leave(ctx) }()
+	size := int64(outsideBatch)
+	if r.leads {
+		size = leadsBatch
 	}
-	defer func() { conn.Close(context.WithoutCancel(ctx)) }()
 	for _, f := range files {
-		for _, batch := range missing[f].Batches(outsideBatch) {
+		for _, batch := range missing[f].Batches(size) {
 			if err := r.mayRead(ctx, batch.Count()); err != nil {
 				return err
 			}
+			if err := r.enter(ctx, &v, name); err != nil {
+				return err
+			}
 			began := time.Now()
-			n, err := postgres.Load(ctx, conn, f, batch)
-			if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused || conn.IsClosed() {
+			n, err := load(ctx, v.conn, f, batch)
+			if _, refused := errors.AsType[*pgconn.PgError](err); err != nil && !refused || v.conn.IsClosed() {
 				return err
 			}
 			if err != nil {
@@ -202,12 +253,27 @@ func (r *round) readDatabase(ctx context.Context, name string, missing map[postg
 			}
 			r.missing, r.room = r.missing-n, r.room-n
 			r.tell("")
-			if !pace.Sleep(ctx, r.flow.Rest(n, time.Since(began), time.Now())) {
+			if !r.rest(ctx, &v, r.flow.Rest(n, time.Since(began), time.Now())) {
 				return ctx.Err()
 			}
 		}
 	}
 	return nil
+}
+
+// rest waits, outside of the database if it is for long. It reports false if ctx ends.
+func (r *round) rest(ctx context.Context, v *visit, long time.Duration) bool {
+	if time.Now().Add(long).After(v.until) {
+		v.leave(ctx)
+	}
+	return pace.Sleep(ctx, long)
+}
+
+// load reads a batch. A server that stands still is not waited for.
+func load(ctx context.Context, conn *pgx.Conn, f postgres.File, batch postgres.Blocks) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*within)
+	defer cancel()
+	return postgres.Load(ctx, conn, f, batch)
 }
 
 // lookEvery is how often a primary's cache is looked at: its sessions fill it meanwhile.
@@ -219,6 +285,8 @@ func (r *round) look(ctx context.Context) error {
 	if !r.leads || time.Since(r.looked) < lookEvery {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	all, cold, err := postgres.Room(ctx, r.keeper.conn)
 	if err != nil {
 		return err

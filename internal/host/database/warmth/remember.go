@@ -16,17 +16,24 @@ const rememberEvery = 5 * time.Minute
 func (k *Keeper) dataDir() string { return filepath.Join(k.agent.MemberDir(k.id), "data") }
 
 // remembers has a primary that was started again read what it had cached before, and write down what it
-// has from then on.
-func (k *Keeper) remembers(ctx context.Context, target member.Assignment) {
+// has from then on. The list itself says whether it was read since the server was started: then there is
+// a newer one. So neither another agent reads it again, nor is a start overlooked.
+func (k *Keeper) remembers(ctx context.Context, target member.Assignment, started time.Time) {
 	if !k.setUp {
 		return
 	}
-	if !k.read {
-		if err := k.recall(ctx, target); err != nil && ctx.Err() == nil {
+	if !k.seen.Equal(started) {
+		if !k.turn.TryLock() {
+			return // another member of this host reads: they share its disk
+		}
+		defer k.turn.Unlock()
+		if err := k.recall(ctx, target, started); err != nil && ctx.Err() == nil {
 			k.agent.Log.Info("read again what was cached before a restart", "member", k.id, "error", err)
 		}
-		k.read, k.written = true, time.Now().Add(rememberEvery)
-		return
+		if ctx.Err() != nil {
+			return
+		}
+		k.seen, k.written = started, time.Time{}
 	}
 	if time.Now().Before(k.written) {
 		return
@@ -42,31 +49,45 @@ func (k *Keeper) remembers(ctx context.Context, target member.Assignment) {
 	}
 }
 
-// recall reads what is on the list, at the rate of reading from outside, and gives way to what sessions
-// have read since.
-func (k *Keeper) recall(ctx context.Context, target member.Assignment) error {
-	defer k.drop()
-	if err := k.connect(ctx, target); err != nil {
+// recall reads what is on a list that is older than the server's start, at the rate of reading from
+// outside, and gives way to what sessions have read since.
+func (k *Keeper) recall(ctx context.Context, target member.Assignment, started time.Time) error {
+	at, err := postgres.RememberedAt(k.dataDir())
+	if err != nil || at.IsZero() || at.After(started) {
 		return err
+	}
+	defer k.drop()
+	missing, room, err := k.forgotten(ctx, target)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	r := round{keeper: k, open: k.opener(target), missing: count(missing), room: room, leads: true, looked: time.Now(), flow: k.flow()}
+	return r.read(ctx, missing)
+}
+
+// forgotten is what is on the list and is not cached, and for how many blocks there is room.
+func (k *Keeper) forgotten(ctx context.Context, target member.Assignment) (map[postgres.File]postgres.Blocks, int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := k.connect(ctx, target); err != nil {
+		return nil, 0, err
 	}
 	buffers, cold, err := postgres.Room(ctx, k.conn)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	if buffers > outsideMost {
-		return errTooMany
+		return nil, 0, errTooMany
 	}
 	listed, err := postgres.Remembered(k.dataDir())
 	if err != nil || len(listed) == 0 {
-		return err
+		return nil, 0, err
 	}
 	have, err := postgres.Cached(ctx, k.conn, 0)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	missing := lacks(listed, have)
-	r := round{keeper: k, target: target, missing: count(missing), room: cold * 9 / 10, leads: true, looked: time.Now(), flow: k.flow()}
-	return r.read(ctx, missing)
+	return lacks(listed, have), cold * 9 / 10, nil
 }
 
 var errTooMany = fmt.Errorf("it has more than %d buffers, whose list would take too much memory", outsideMost)
@@ -78,7 +99,13 @@ func (k *Keeper) forgetList(follows bool) {
 		return
 	}
 	err := postgres.Forget(k.dataDir())
-	if k.forgot = err == nil; err != nil {
+	k.forgot = err == nil
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != k.unforgotten {
 		k.agent.Log.Warn("a standby's list of what was cached", "member", k.id, "error", err)
 	}
+	k.unforgotten = text
 }

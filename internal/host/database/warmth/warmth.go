@@ -47,15 +47,20 @@ type Keeper struct {
 	again time.Time       // when it looks for others, or tries again
 	round time.Time       // when the next round of reading from outside may begin
 	reads *pace.Flow      // of reading from outside
-	// forgot says that a standby has no list any more of what it had cached as a primary, and read
-	// that a primary has read its own. written is when the next list is due.
-	forgot, read bool
-	written      time.Time
+	// forgot says that a standby has no list any more of what it had cached as a primary; unforgotten
+	// is why not.
+	forgot      bool
+	unforgotten string
+	// seen is the start of a primary for which its list was dealt with, and written when the next list
+	// is due.
+	seen, written time.Time
+	turn          *sync.Mutex
 }
 
-// New returns the keeper of a member, which a prober looks at.
-func New(a *agent.Agent, id string, p *probe.Prober) *Keeper {
-	return &Keeper{agent: a, id: id, probe: p}
+// New returns the keeper of a member, which a prober looks at. All members of a host share turn: one at a
+// time reads again what it had cached before it was started.
+func New(a *agent.Agent, id string, p *probe.Prober, turn *sync.Mutex) *Keeper {
+	return &Keeper{agent: a, id: id, probe: p, turn: turn}
 }
 
 // Last is what the member's cache manager said last; nil: it has nothing to do.
@@ -84,7 +89,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.tell(nil)
 			k.forgot = false
 			k.answers(ctx, target, loaded(sight.Facts.Libraries))
-			k.remembers(ctx, target)
+			k.remembers(ctx, target, sight.Facts.Started)
 			continue
 		}
 		k.setUp, k.ready, k.again = false, nil, time.Time{}
@@ -97,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) forget() {
 	k.tell(nil)
 	k.drop()
-	k.setUp, k.ready, k.again, k.forgot, k.read = false, nil, time.Time{}, false, false
+	k.setUp, k.ready, k.again, k.forgot, k.seen = false, nil, time.Time{}, false, time.Time{}
 }
 
 func (k *Keeper) drop() {

@@ -33,7 +33,7 @@ func TestWhatARoundTells(t *testing.T) {
 		hot, missing int64
 		percent      float64
 	}{{0, 0, 100}, {1000, 1000, 0}, {1000, 250, 75}, {1000, 0, 100}} {
-		k := New(nil, "db-1.m2", nil)
+		k := New(nil, "db-1.m2", nil, nil)
 		(&round{keeper: k, hot: tt.hot, missing: tt.missing}).tell("why")
 		want := member.Cache{State: member.CacheOutside, Why: "why", Percent: tt.percent, Known: true}
 		if got := k.Last(); got == nil || *got != want {
@@ -58,9 +58,9 @@ func TestReadingFromOutsideGivesWay(t *testing.T) {
 		return conn
 	}
 	target := member.Assignment{ID: "db-1.m2", Parameters: map[string]string{postgres.CacheSetting: "on"}}
-	k := New(nil, target.ID, probe.New(nil, target.ID))
+	k := New(nil, target.ID, probe.New(nil, target.ID), nil)
 	k.conn = connect(standby)
-	r := &round{keeper: k, target: target, room: 100}
+	r := &round{keeper: k, room: 100}
 	expect := func(what string, n int64, want error) {
 		t.Helper()
 		if err := r.mayRead(t.Context(), n); !errors.Is(err, want) {
