@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,6 +107,9 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 	o.Load.CheckpointTPS = checkpointTPS(w.rows, d.ticks, d.number, prefix+"tps")
 	o.Judge(nil)
 	d.point.Observed = append(d.point.Observed, o)
+	if wanted, err := d.Experiment.Wanted(d.point.Levels); err == nil && d.point.Struck == "" {
+		d.point.Struck = lacks(wanted, w.rows)
+	}
 	for _, f := range figures {
 		if value, known := f.of(o); known {
 			d.figure(prefix+f.name, value)
@@ -116,6 +120,18 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 			d.ticks = append(d.ticks, result.Tick{Point: d.number, At: time.UnixMilli(row.At).UTC(), Name: name, Value: row.Values[name]})
 		}
 	}
+}
+
+// lacks says which limit a server was to have and has not, as its processes are seen; "": none. What is
+// measured without it is nothing that the setting names.
+func lacks(wanted experiment.Wanted, rows []series.Row) string {
+	saw := func(column string) bool {
+		return slices.ContainsFunc(rows, func(row series.Row) bool { _, has := row.Values[column]; return has })
+	}
+	if wanted.IOPS > 0 && saw(series.ServerCPU) && !saw(series.ServerReadLimit) {
+		return fmt.Sprintf("the server was to have %d IOPS, and nothing limits them here: its data must be on a disk, and Howdah must run as root with control groups for I/O (howdah status)", wanted.IOPS)
+	}
+	return ""
 }
 
 // changes lists the counters that grew between two readings of the same epoch.

@@ -152,6 +152,33 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
+func TestLimitsThatAServerLacks(t *testing.T) {
+	t.Parallel()
+	row := func(columns ...string) []series.Row {
+		values := map[string]float64{}
+		for _, c := range columns {
+			values[c] = 1
+		}
+		return []series.Row{{}, {Values: values}}
+	}
+	for _, tt := range []struct {
+		what  string
+		iops  int
+		rows  []series.Row
+		lacks bool
+	}{
+		{"none was asked for", 0, row(series.ServerCPU), false},
+		{"it is there", 1000, row(series.ServerCPU, series.ServerReadLimit), false},
+		{"it is not there", 1000, row(series.ServerCPU), true},
+		{"the server runs elsewhere", 1000, row(series.Commits), false},
+		{"nothing was seen", 1000, nil, false},
+	} {
+		if said := lacks(experiment.Wanted{IOPS: tt.iops}, tt.rows); (said != "") != tt.lacks {
+			t.Errorf("%s: %q", tt.what, said)
+		}
+	}
+}
+
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	reading := func(epoch string, values map[string]float64) series.Reading {
