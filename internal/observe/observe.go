@@ -74,8 +74,10 @@ func (c Config) withDefaults() Config {
 type Processes struct {
 	Generator []int // the load generator
 	// Own says that this process itself is the load generator, without those that it started.
-	Own   bool
-	Known []int // others that belong to the test, such as standbys and poolers
+	Own bool
+	// Known are others that belong to the test, such as standbys and poolers. What the server's own CPU
+	// has of them is not counted twice.
+	Known []int
 }
 
 // Observer observes one server. Run and Close are for one goroutine. Other methods may be called at
@@ -329,6 +331,9 @@ func (o *Observer) readMachine(values map[string]float64) {
 	o.mu.Lock()
 	w := o.watched
 	o.mu.Unlock()
+	if o.server != nil && len(w.known.Roots) > 0 {
+		w.known.Except = o.server.Own()
+	}
 	for _, each := range []struct {
 		column string
 		tree   machine.Tree

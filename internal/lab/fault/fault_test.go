@@ -2,9 +2,11 @@ package fault
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +67,38 @@ func TestProcessesStandStill(t *testing.T) {
 	}
 	if still, _ := standing([]proc.Process{p}); still != 0 {
 		t.Error("another process of its number was stopped")
+	}
+}
+
+// Of processes that start each other, the first one stands for all: it lasts.
+func TestTheFirstOfSomeProcesses(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "sleep 1000 & echo $!; wait")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var child int
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(child, syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
+	var all []proc.Process
+	for _, pid := range []int{child, cmd.Process.Pid} {
+		p, err := proc.Find(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if found := first(all); !slices.Equal(found, []int{cmd.Process.Pid}) {
+		t.Errorf("of %v: %v", all, found)
 	}
 }
 

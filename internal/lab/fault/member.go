@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"howdah/internal/admin"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/proc"
+	"howdah/internal/host/proc/table"
 	"howdah/internal/identity/home"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -110,6 +112,47 @@ func (g *Ground) allOn(host string) (all []proc.Process, err error) {
 		all = append(all, own...)
 	}
 	return all, nil
+}
+
+// Others lists the processes on this machine that belong to the home: its parts, and all members of
+// databases but the one that is the primary of this database. Those that they start are not listed. What
+// cannot be found is left out.
+func (g *Ground) Others(ctx context.Context) (pids []int) {
+	for _, part := range []string{"up", "serve"} {
+		if pid := g.Home.Holder(part); pid != 0 {
+			pids = append(pids, pid)
+		}
+	}
+	primary, _ := g.primary(ctx)
+	hosts, _ := os.ReadDir(g.Home.DataRoot)
+	for _, entry := range hosts {
+		host := "zone-" + entry.Name()
+		if pid := home.FileHolder(filepath.Join(g.hostDir(host), agentLock)); pid != 0 {
+			pids = append(pids, pid)
+		}
+		members, _ := os.ReadDir(filepath.Join(g.hostDir(host), "members"))
+		for _, m := range members {
+			database, name, _ := strings.Cut(m.Name(), ".")
+			one := copyOf{home: g.Home, database: database, name: name, host: host}
+			if one.id() == primary.id() {
+				continue
+			}
+			all, _ := one.processes()
+			pids = append(pids, first(all)...)
+		}
+	}
+	return pids
+}
+
+// first lists the processes that no other one has started: they last.
+func first(all []proc.Process) (pids []int) {
+	for _, p := range all {
+		entry, err := table.System.Live(p)
+		if err == nil && !slices.ContainsFunc(all, func(other proc.Process) bool { return other.PID == entry.Parent }) {
+			pids = append(pids, p.PID)
+		}
+	}
+	return pids
 }
 
 // agentLock is the file that an agent has locked, in its directory.

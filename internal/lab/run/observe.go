@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/fault"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe"
@@ -37,13 +38,32 @@ func (d *doing) observed(ctx context.Context, prefix string, do func(begin func(
 		return err
 	}
 	defer w.observer.Close()
-	load, err := do(func(p observe.Processes) { w.begin(ctx, p) })
+	known := d.known(ctx)
+	load, err := do(func(p observe.Processes) {
+		p.Known = known
+		w.begin(ctx, p)
+	})
 	w.end(ctx)
 	if err != nil || w.from.IsZero() {
 		return err
 	}
 	d.saw(w, prefix, load)
 	return nil
+}
+
+// known lists the processes of a Howdah on this machine: they are no strangers to the test.
+func (d *doing) known(ctx context.Context) []int {
+	m, ok := d.Target.(interface {
+		Ground() (*fault.Ground, error)
+	})
+	if !ok {
+		return nil
+	}
+	ground, err := m.Ground()
+	if err != nil {
+		return nil // it is on other machines
+	}
+	return ground.Others(ctx)
 }
 
 // watching is an observer, and what it saw.

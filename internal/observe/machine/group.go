@@ -2,9 +2,11 @@ package machine
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"howdah/internal/host/proc/cgroup"
@@ -161,6 +163,33 @@ func (g groups) cpuSeconds() (float64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// processes lists those of the group by which CPU is counted, and of the groups in it.
+func (g groups) processes() (all []int) {
+	for _, each := range []group{g.unified, g.accounting} {
+		if !each.there() {
+			continue
+		}
+		if _, err := cgroup.CPU(each.version, each.dir); err != nil {
+			continue
+		}
+		// What cannot be read is gone.
+		_ = filepath.WalkDir(each.dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
+				return nil //nolint:nilerr // see above
+			}
+			text, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+			for _, field := range strings.Fields(string(text)) {
+				if pid, err := strconv.Atoi(field); err == nil {
+					all = append(all, pid)
+				}
+			}
+			return nil
+		})
+		return all
+	}
+	return nil
 }
 
 // throttling adds for how long, and how often, the group was held back. Version 1 counts in

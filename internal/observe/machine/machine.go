@@ -199,6 +199,14 @@ func (s *Server) cpu(counters map[string]float64) {
 	}
 }
 
+// Own lists the processes whose CPU Read counts as the server's. Those that descend from them count, too.
+func (s *Server) Own() []int {
+	if all := s.groups.processes(); len(all) > 0 {
+		return all
+	}
+	return []int{s.Postmaster.PID}
+}
+
 func (s *Server) tree() Tree { return Tree{Roots: []table.ID{s.Postmaster}} }
 
 func (s *Server) memory(gauges map[string]float64) {

@@ -51,6 +51,8 @@ func (s System) FindPostmaster(backend int, began time.Time) (table.ID, bool) {
 type Tree struct {
 	Roots []table.ID
 	Alone bool // without those that live
+	// Except lists process ids that do not count, and nothing that descends from them.
+	Except []int
 }
 
 // Has reports whether a process is one of the roots.
@@ -77,6 +79,9 @@ func (t Tree) String() string { return fmt.Sprint(t.Roots) }
 // lost.
 func (s System) cpuSeconds(tree Tree) (float64, bool) {
 	root, seen, ticks := table.Root(s.proc("")), map[int]bool{}, uint64(0)
+	for _, pid := range tree.Except {
+		seen[pid] = true
+	}
 	for _, id := range tree.Roots {
 		entry, err := root.Live(id)
 		if err != nil {
