@@ -1,12 +1,14 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +56,7 @@ type Both struct {
 }
 
 // ErrUnlike says that two results cannot be compared.
-var ErrUnlike = errors.New("these are results of different experiments, or of different factors")
+var ErrUnlike = errors.New("these results cannot be compared")
 
 // resultFactor is the factor by which two results differ.
 const resultFactor = "result"
@@ -70,8 +72,8 @@ func Compare(first, second, out string, languages ...string) (SideBySide, []stri
 	if err != nil {
 		return SideBySide{}, nil, err
 	}
-	if a.r.Experiment != b.r.Experiment || !slices.Equal(factorNames(a.e), factorNames(b.e)) {
-		return SideBySide{}, nil, ErrUnlike
+	if why := unlike(a, b); why != "" {
+		return SideBySide{}, nil, fmt.Errorf("%w: %s", ErrUnlike, why)
 	}
 	a.r.Sum(a.e) // one that is not finished has no sums
 	b.r.Sum(b.e)
@@ -91,6 +93,42 @@ func Compare(first, second, out string, languages ...string) (SideBySide, []stri
 		paths = append(paths, filepath.Join(out, name))
 	}
 	return s, paths, writeAll(out, files)
+}
+
+// unlike says why the figures of two results are not of the same thing; "": they are. The servers may
+// differ: that is what a comparison is for.
+func unlike(a, b writer) string {
+	switch {
+	case a.r.Experiment != b.r.Experiment:
+		return fmt.Sprintf("they are of the experiments %s and %s", a.r.Experiment, b.r.Experiment)
+	case a.r.Quick != b.r.Quick:
+		return "one of them is of a quick run"
+	case !slices.Equal(factorNames(a.e), factorNames(b.e)):
+		return fmt.Sprintf("the factors of one are %s, and of the other %s", strings.Join(factorNames(a.e), ", "), strings.Join(factorNames(b.e), ", "))
+	case !alike(a.e.Prepare, b.e.Prepare) || !alike(a.e.Each, b.e.Each):
+		return "they did different steps"
+	}
+	names := maps.Clone(a.e.Values)
+	maps.Copy(names, b.e.Values)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if one, other := a.e.Values[name], b.e.Values[name]; !alike(one, other) && (uses(name, a.e.Prepare) || uses(name, a.e.Each)) {
+			return fmt.Sprintf("%s is %v in one, and %v in the other", name, one, other)
+		}
+	}
+	return ""
+}
+
+func alike(one, other any) bool { return asJSON(one) == asJSON(other) }
+
+// uses reports whether steps use a value.
+func uses(name string, steps []experiment.Step) bool {
+	return regexp.MustCompile(`\$\{?` + regexp.QuoteMeta(name) + `\b`).MatchString(asJSON(steps))
+}
+
+// asJSON writes what was read from a file, which always can be written.
+func asJSON(value any) string {
+	text, _ := json.Marshal(value)
+	return string(text)
 }
 
 func factorNames(e *experiment.Experiment) (all []string) {

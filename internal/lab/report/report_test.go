@@ -203,10 +203,35 @@ func TestSideBySide(t *testing.T) {
 		t.Errorf("%d plots", strings.Count(text, "<svg"))
 	}
 	says(t, filepath.Join(out, "compare.ja.html"), "交互に測定されたものではありません", "の 2 倍です")
-	r.Source = strings.Replace(r.Source, "name: clients", "name: users", 1)
-	r.Source = strings.Replace(r.Source, "$clients", "$users", 1)
-	if _, _, err := Compare(first, kept(t, filepath.Join(parent, "other"), r, nil), out, "en"); err == nil {
-		t.Error("results of different factors are compared")
+}
+
+// What is not of the same thing is not compared. The servers may differ.
+func TestResultsThatAreUnlike(t *testing.T) {
+	t.Parallel()
+	const values = "values: {scale: 1, class: db.m5.large, seconds: 3}\nserver: {class: $class}\nneeds: [howdah]\n"
+	with := func(pairs ...string) writer {
+		text := strings.NewReplacer("scale: 1}", "scale: $scale}", "seconds: 3}", "seconds: $seconds}").Replace(source) + values
+		text = strings.NewReplacer(pairs...).Replace(text)
+		e, err := experiment.Read([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return writer{r: &result.Result{Experiment: e.Name}, e: e}
+	}
+	quick := with()
+	quick.r.Quick = true
+	for words, other := range map[string]writer{
+		"":                           with("db.m5.large", "db.m5.xlarge", "levels: [1, 4]", "levels: [1, 8]", "runs: 3", "runs: 5"),
+		"experiments tables and all": with("name: tables\ntitle", "name: all\ntitle"),
+		"quick run":                  quick,
+		"clients, and of the other tables, users": with("name: clients", "name: users", "$clients", "$users"),
+		"different steps":                         with("SELECT 1", "SELECT 2"),
+		"scale is 1 in one, and 300 in the other": with("values: {scale: 1", "values: {scale: 300"),
+		"seconds is 3 in one":                     with("seconds: 3}\nserver", "seconds: 4}\nserver"),
+	} {
+		if why := unlike(with(), other); words == "" && why != "" || !strings.Contains(why, words) {
+			t.Errorf("%q: %q", words, why)
+		}
 	}
 }
 
