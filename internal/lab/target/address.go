@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -13,6 +11,7 @@ import (
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/result"
+	"howdah/internal/observe/environment"
 )
 
 // Address is any PostgreSQL server, by its address.
@@ -20,6 +19,8 @@ type Address struct {
 	Server address.Server
 	// Writes says that the user lets the lab write beside data that are not its own.
 	Writes bool
+	// held is a session that holds the lab's lock from Open to Close.
+	held *pgx.Conn
 }
 
 // Name is the server's host, port and database.
@@ -30,8 +31,31 @@ func (a *Address) Able() []string {
 	return []string{experiment.NeedWrites, experiment.NeedStandbys}
 }
 
-// Open does nothing: the server is there.
-func (a *Address) Open(context.Context, experiment.Wanted) error { return nil }
+// lock is what a run locks in the database that it measures: the letters "lab" and a number.
+const lock = 0x6c616231
+
+// Open sees to it that no other run measures the same database: both would be wrong, and one would drop
+// what the other one made.
+func (a *Address) Open(ctx context.Context, _ experiment.Wanted) error {
+	conn, err := pgx.ConnectConfig(ctx, a.Server.Config())
+	if err != nil {
+		return fmt.Errorf("connect to the target: %w", err)
+	}
+	a.held = conn
+	var free bool
+	if err := conn.QueryRow(ctx, "SELECT pg_catalog.pg_try_advisory_lock($1)", int64(lock)).Scan(&free); err != nil {
+		return fmt.Errorf("lock the target: %w", err)
+	}
+	if !free {
+		return ErrBusy
+	}
+	// The session rests for as long as the run takes. Older servers have no such limit.
+	_, err = conn.Exec(ctx, "SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'")
+	if err != nil {
+		return fmt.Errorf("lock the target: %w", err)
+	}
+	return nil
+}
 
 // Become does nothing: an experiment whose settings want different servers needs a Howdah.
 func (a *Address) Become(context.Context, experiment.Wanted) (anew bool, err error) {
@@ -41,8 +65,15 @@ func (a *Address) Become(context.Context, experiment.Wanted) (anew bool, err err
 // At is the server.
 func (a *Address) At() address.Server { return a.Server }
 
-// Close does nothing: the server stays.
-func (a *Address) Close(context.Context) error { return nil }
+// Close lets others measure. The server stays.
+func (a *Address) Close(ctx context.Context) error {
+	if a.held == nil {
+		return nil
+	}
+	held := a.held
+	a.held = nil
+	return held.Close(ctx)
+}
 
 // Prepare checks that the lab may and can use the target, and makes the lab's schema. clients is how
 // many connections the experiment needs at most.
@@ -184,21 +215,11 @@ func describe(ctx context.Context, server address.Server, t result.Target) (resu
 	}
 	var name, value string
 	_, err = pgx.ForEachRow(rows, []any{&name, &value}, func() error {
-		t.Parameters[name] = masked(name, value)
+		t.Parameters[name] = environment.Mask(name, value)
 		return nil
 	})
 	if err != nil {
 		return t, fmt.Errorf("ask the target for its parameters: %w", err)
 	}
 	return t, nil
-}
-
-// secret lists parameters whose values may have passwords or keys in them.
-var secret = []string{"primary_conninfo", "archive_command", "restore_command", "archive_cleanup_command", "recovery_end_command", "ssl_passphrase_command", "ccm.upstream_conninfo"}
-
-func masked(name, value string) string {
-	if value != "" && slices.Contains(secret, name) {
-		return "(" + strconv.Itoa(len(value)) + " letters, not shown)"
-	}
-	return value
 }

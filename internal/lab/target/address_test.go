@@ -4,10 +4,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/lab/address"
+	"howdah/internal/lab/experiment"
+	"howdah/internal/testkit"
 	"howdah/internal/testkit/pgtest"
 )
 
@@ -70,6 +73,41 @@ func TestTheLabTouchesItsOwn(t *testing.T) {
 	expect("a schema of somebody else's", 1, ErrSchema)
 	if err := a.Clear(t.Context()); !errors.Is(err, ErrSchema) {
 		t.Errorf("clear it: %v", err)
+	}
+}
+
+// Two runs never measure one database at once. One that ended, or was killed, is in nobody's way.
+func TestOneRunMeasures(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{Settings: "idle_session_timeout = '200ms'\n"})
+	first, second := given(t, s), given(t, s)
+	if err := first.Open(t.Context(), experiment.Wanted{}); err != nil {
+		t.Fatal(err)
+	}
+	var rests bool
+	testkit.Eventually(t, time.Minute, func() error { // for longer than a session may rest by default
+		const sql = "SELECT count(*) FILTER (WHERE now() - state_change > '500ms') > 0 FROM pg_stat_activity a JOIN pg_locks l USING (pid) WHERE l.locktype = 'advisory'"
+		conn, err := pgx.ConnectConfig(t.Context(), s.Config())
+		if err == nil {
+			defer conn.Close(t.Context())
+			err = conn.QueryRow(t.Context(), sql).Scan(&rests)
+		}
+		if err == nil && !rests {
+			err = errors.New("nobody rests")
+		}
+		return err
+	})
+	if err := second.Open(t.Context(), experiment.Wanted{}); !errors.Is(err, ErrBusy) {
+		t.Errorf("the second run: %v", err)
+	}
+	if err := errors.Join(second.Close(t.Context()), first.Close(t.Context()), first.Close(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if err := second.Open(t.Context(), experiment.Wanted{}); err != nil {
+		t.Errorf("after the first one: %v", err)
+	}
+	if err := second.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -54,8 +54,10 @@ var (
 	ErrSchema = errors.New("the target has a schema " + Schema + " that the lab has not made: drop or rename it")
 	// ErrClients says that an experiment has more clients than the target takes.
 	ErrClients = errors.New("the target takes fewer connections than the experiment needs")
+	// ErrBusy says that another run measures the target.
+	ErrBusy = errors.New("another run of the lab measures this database: wait for it, or end it (howdah lab list --runs)")
 	// ErrRoom says that the target's disk is too small, as far as is known.
-	ErrRoom = errors.New("the target has too little room")
+	ErrRoom = errors.New("there is too little room")
 )
 
 // Check refuses an experiment that needs more than a target can do.
