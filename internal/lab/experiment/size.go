@@ -7,12 +7,13 @@ const (
 	branchBytes    = 15_700_000 // of pgbench's scale
 	warehouseBytes = 101_000_000
 	itemsBytes     = 12_000_000
+	rowBytes       = 157 // of pgbench_accounts
 )
 
 // Bytes returns about how much room the data take that the experiment makes, at most. WAL, and what runs
 // add, come on top. SQL of one's own is not counted.
 func (e *Experiment) Bytes() (int64, error) {
-	var scale, warehouses int
+	var scale, warehouses, rows int
 	for _, s := range e.Settings() {
 		for _, step := range slices.Concat(e.Prepare, e.Each) {
 			a, err := e.Arguments(step, s)
@@ -22,12 +23,15 @@ func (e *Experiment) Bytes() (int64, error) {
 			if a.Init != nil {
 				scale = max(scale, a.Init.Scale)
 			}
+			if a.BulkLoad != nil {
+				rows = max(rows, a.BulkLoad.Rows)
+			}
 			if a.TPCC != nil {
 				warehouses = max(warehouses, a.TPCC.Warehouses)
 			}
 		}
 	}
-	bytes := int64(scale)*branchBytes + int64(warehouses)*warehouseBytes
+	bytes := int64(scale)*branchBytes + int64(warehouses)*warehouseBytes + int64(rows)*rowBytes
 	if warehouses > 0 {
 		bytes += itemsBytes
 	}

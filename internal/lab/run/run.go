@@ -91,7 +91,7 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	if !more {
 		return r, nil
 	}
-	if err := errors.Join(target.Check(o.Target, o.Experiment), o.checkFaults()); err != nil {
+	if err := errors.Join(target.Check(o.Target, o.Experiment), o.checkFaults(), o.checkRoom(ctx)); err != nil {
 		return r, err
 	}
 	if err := o.begin(ctx, r, first); err != nil {
@@ -205,6 +205,37 @@ func (o Options) begin(ctx context.Context, r *result.Result, first experiment.P
 	return result.Write(o.Dir, r)
 }
 
+// wanted lists the servers of all settings.
+func (o Options) wanted() (all []experiment.Wanted, err error) {
+	for _, s := range o.Experiment.Settings() {
+		w, err := o.Experiment.Wanted(s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// checkRoom refuses data that the target has no room for, where it knows how much it has.
+func (o Options) checkRoom(ctx context.Context) error {
+	t, ok := o.Target.(interface {
+		Room(ctx context.Context, bytes int64, all []experiment.Wanted) error
+	})
+	if !ok {
+		return nil
+	}
+	bytes, err := o.Experiment.Bytes()
+	if err != nil {
+		return err
+	}
+	all, err := o.wanted()
+	if err != nil {
+		return err
+	}
+	return t.Room(ctx, bytes, all)
+}
+
 // caveats says once what the target cannot give of what settings want.
 func (o Options) caveats(ctx context.Context, r *result.Result) error {
 	t, ok := o.Target.(interface {
@@ -213,13 +244,9 @@ func (o Options) caveats(ctx context.Context, r *result.Result) error {
 	if !ok {
 		return nil
 	}
-	var all []experiment.Wanted
-	for _, s := range o.Experiment.Settings() {
-		w, err := o.Experiment.Wanted(s)
-		if err != nil {
-			return err
-		}
-		all = append(all, w)
+	all, err := o.wanted()
+	if err != nil {
+		return err
 	}
 	texts, err := t.Caveats(ctx, all)
 	for _, text := range texts {
