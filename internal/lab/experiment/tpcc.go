@@ -14,6 +14,9 @@ type TPCC struct {
 	// AllWarehouses spreads the users over all warehouses. Otherwise each draws one home, and some have
 	// the same.
 	AllWarehouses bool `json:"all_warehouses,omitempty"`
+	// Reach is "usual", or "home" or "away" for transactions that touch one warehouse or always another one
+	// too: in a sharded database, one shard or several. It needs mode specification, or calls client.
+	Reach string `json:"reach,omitempty"`
 	// RampUp is how many seconds run before what counts.
 	RampUp  int `json:"ramp_up,omitempty"`
 	Seconds int `json:"seconds"`
@@ -41,7 +44,16 @@ func (t *TPCC) check() error {
 	if t.Calls == "" {
 		t.Calls = "procedures"
 	}
+	if t.Reach == "" {
+		t.Reach = "usual"
+	}
 	switch {
+	case !slices.Contains([]string{"usual", "home", "away"}, t.Reach):
+		return wrong("reach is %q, and neither usual, home nor away", t.Reach)
+	case t.Reach != "usual" && t.Mode == "compatible" && t.Calls == "procedures":
+		return wrong("reach %s needs the mode specification, or calls client: HammerDB's procedures draw the warehouses themselves", t.Reach)
+	case t.Reach == "away" && t.Warehouses == 1:
+		return wrong("reach away needs two warehouses")
 	case t.Warehouses < 1 || t.Warehouses > mostWarehouses:
 		return wrong("warehouses are %d, and not from 1 to %d", t.Warehouses, mostWarehouses)
 	case t.Users < 1 || t.Users > mostUsers:

@@ -26,7 +26,7 @@ func TestTPCC(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := e.Arguments(e.Each[0], Setting{"users": 16.0})
-	want := &TPCC{Warehouses: 10, Users: 16, Mode: "compatible", Calls: "procedures", RampUp: 5, Seconds: 30}
+	want := &TPCC{Warehouses: 10, Users: 16, Mode: "compatible", Calls: "procedures", Reach: "usual", RampUp: 5, Seconds: 30}
 	if err != nil || !reflect.DeepEqual(a.TPCC, want) {
 		t.Errorf("%+v, %v", a.TPCC, err)
 	}
@@ -42,18 +42,21 @@ func TestTPCC(t *testing.T) {
 func TestTPCCThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]string{
-		"warehouses: 10=>warehouses: 0":       "warehouses are 0",
-		"warehouses: 10=>warehouses: 100001":  "warehouses are 100001",
-		"levels: [1, 16]=>levels: [0]":        "users are 0",
-		"levels: [1, 16]=>levels: [1025]":     "users are 1025",
-		"ramp_up: 5=>ramp_up: -1":             "ramp_up",
-		"seconds: 2}=>seconds: 0}":            "seconds above 0",
-		"ramp_up: 5=>mode: hammer":            `mode is "hammer"`,
-		"ramp_up: 5=>calls: both":             `calls is "both"`,
-		"ramp_up: 5=>workers: 257":            "workers are 257",
-		"ramp_up: 5=>keying: 5":               "keying",
-		"ramp_up: 5=>think: true":             "think",
-		"warehouses: 10=>warehouses: $houses": "nothing has the name houses",
+		"warehouses: 10=>warehouses: 0":                                   "warehouses are 0",
+		"warehouses: 10=>warehouses: 100001":                              "warehouses are 100001",
+		"levels: [1, 16]=>levels: [0]":                                    "users are 0",
+		"levels: [1, 16]=>levels: [1025]":                                 "users are 1025",
+		"ramp_up: 5=>ramp_up: -1":                                         "ramp_up",
+		"seconds: 2}=>seconds: 0}":                                        "seconds above 0",
+		"ramp_up: 5=>mode: hammer":                                        `mode is "hammer"`,
+		"ramp_up: 5=>calls: both":                                         `calls is "both"`,
+		"ramp_up: 5=>workers: 257":                                        "workers are 257",
+		"ramp_up: 5=>reach: far":                                          `reach is "far"`,
+		"ramp_up: 5=>reach: away":                                         "needs the mode specification",
+		"warehouses: 10=>mode: specification, reach: away, warehouses: 1": "two warehouses",
+		"ramp_up: 5=>keying: 5":                                           "keying",
+		"ramp_up: 5=>think: true":                                         "think",
+		"warehouses: 10=>warehouses: $houses":                             "nothing has the name houses",
 	} {
 		from, to, _ := strings.Cut(change, "=>")
 		if !strings.Contains(ordered, from) {

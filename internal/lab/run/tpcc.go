@@ -41,7 +41,7 @@ func (d *doing) tpcc(ctx context.Context, a experiment.TPCC) error {
 func (d *doing) users(ctx context.Context, config *pgx.ConnConfig, a experiment.TPCC) error {
 	return d.observed(ctx, a.Prefix, func(begin func(observe.Processes)) (verdict.Load, error) {
 		r, err := tpcc.Run(ctx, config, tpcc.RunOptions{
-			Schema: target.Schema, Users: a.Users, AllWarehouses: a.AllWarehouses, Call: callOf(a), Mode: tpcc.Mode(a.Mode), Keying: a.Keying,
+			Schema: target.Schema, Users: a.Users, AllWarehouses: a.AllWarehouses, Call: callOf(a), Mode: tpcc.Mode(a.Mode), Reach: tpcc.Reach(a.Reach), Keying: a.Keying,
 			RampUp: time.Duration(a.RampUp) * time.Second, Measure: time.Duration(a.Seconds) * time.Second,
 			SpawnEvery: time.Millisecond, Seed: uint64(max(1, d.point.Run)), //nolint:gosec // it is above 0
 			OnStage: func(s tpcc.Stage, _ time.Time) {

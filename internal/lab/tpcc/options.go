@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"howdah/internal/lab/tpcc/form"
 )
 
 // MostUsers bounds the virtual users of a run.
@@ -23,7 +25,10 @@ type RunOptions struct {
 	AllWarehouses bool
 	Call          Call
 	Mode          Mode // that the database was built in
-	Keying        bool // users type and think; without it a user never pauses
+	// Reach is which warehouses orders and payments touch; "": the usual ones. Another one needs lines that
+	// are drawn here: not the procedures of the compatible mode, which draw them on the server.
+	Reach  Reach
+	Keying bool // users type and think; without it a user never pauses
 	// RampUp begins when all users are connected. HammerDB's begins with the first one, so a ramp-up
 	// there must be longer by the time that the users take to begin.
 	RampUp  time.Duration
@@ -60,6 +65,12 @@ func (o RunOptions) checked(config *pgx.ConnConfig) (RunOptions, error) {
 	}
 	if err := o.Call.Check(); err != nil {
 		return o, err
+	}
+	if err := o.Reach.Check(); err != nil {
+		return o, err
+	}
+	if o.Reach != "" && o.Reach != form.Usual && o.Mode == form.Compatible && o.Call == form.Procedures {
+		return o, fmt.Errorf("%w reach: the procedures of the compatible mode draw the warehouses of lines on the server", ErrOption)
 	}
 	if o.Users < 1 || o.Users > MostUsers {
 		return o, fmt.Errorf("%w users: %d is not from 1 to %d", ErrOption, o.Users, MostUsers)

@@ -139,7 +139,7 @@ func (r *run) spawn(ctx, working context.Context) error {
 			Config: targets[i%len(targets)], Schema: quoted(r.o.Schema), Call: r.o.Call, Keying: r.o.Keying, Meter: r.recorder.Of(i),
 			Terminal: terminal.Options{
 				User: i, Users: r.o.Users, Warehouses: r.about.Warehouses, AllWarehouses: r.o.AllWarehouses,
-				Mode: r.o.Mode, Seed: r.o.Seed, Constants: constants,
+				Mode: r.o.Mode, Reach: r.o.Reach, Seed: r.o.Seed, Constants: constants,
 			},
 		})
 		if err := u.Connect(ctx); err != nil {

@@ -345,16 +345,18 @@ func testRefused(t *testing.T, l *lab) {
 		want   error
 		says   string
 	}{
-		"the other mode":     {config, func(o *RunOptions) { o.Mode = Specification }, ErrOtherMode, "compatible"},
-		"another schema":     {config, func(o *RunOptions) { o.Schema = "elsewhere" }, ErrNone, "elsewhere"},
-		"too many users":     {config, func(o *RunOptions) { o.Users = 100 }, ErrNoRoom, "max_connections is 40"},
-		"one too many":       {config, func(o *RunOptions) { o.Users = 36 }, ErrNoRoom, "36 are asked for, and there is room for"},
-		"too many in turn":   {config, func(o *RunOptions) { o.Users, o.Targets = 60, []*pgx.ConnConfig{config, config} }, ErrNoRoom, "60 are asked for"},
-		"a standby":          {standby, func(*RunOptions) {}, ErrStandby, "standby"},
-		"a standby among":    {config, func(o *RunOptions) { o.Targets = []*pgx.ConnConfig{config, standby} }, ErrStandby, "target"},
-		"the role's limit":   {narrow, func(o *RunOptions) { o.Users = 5 }, ErrNoRoom, "role"},
-		"no users":           {config, func(o *RunOptions) { o.Users = 0 }, ErrOption, "users"},
-		"less than a second": {config, func(o *RunOptions) { o.Measure = 0 }, ErrOption, "measured time"},
+		"the other mode":      {config, func(o *RunOptions) { o.Mode = Specification }, ErrOtherMode, "compatible"},
+		"another schema":      {config, func(o *RunOptions) { o.Schema = "elsewhere" }, ErrNone, "elsewhere"},
+		"too many users":      {config, func(o *RunOptions) { o.Users = 100 }, ErrNoRoom, "max_connections is 40"},
+		"one too many":        {config, func(o *RunOptions) { o.Users = 36 }, ErrNoRoom, "36 are asked for, and there is room for"},
+		"too many in turn":    {config, func(o *RunOptions) { o.Users, o.Targets = 60, []*pgx.ConnConfig{config, config} }, ErrNoRoom, "60 are asked for"},
+		"a standby":           {standby, func(*RunOptions) {}, ErrStandby, "standby"},
+		"a standby among":     {config, func(o *RunOptions) { o.Targets = []*pgx.ConnConfig{config, standby} }, ErrStandby, "target"},
+		"the role's limit":    {narrow, func(o *RunOptions) { o.Users = 5 }, ErrNoRoom, "role"},
+		"no such reach":       {config, func(o *RunOptions) { o.Reach = "far" }, form.ErrReach, "far"},
+		"reach of procedures": {config, func(o *RunOptions) { o.Reach, o.Mode, o.Call = form.Away, form.Compatible, form.Procedures }, ErrOption, "reach"},
+		"no users":            {config, func(o *RunOptions) { o.Users = 0 }, ErrOption, "users"},
+		"less than a second":  {config, func(o *RunOptions) { o.Measure = 0 }, ErrOption, "measured time"},
 	} {
 		o := short(Compatible, Procedures)
 		c.spoil(&o)

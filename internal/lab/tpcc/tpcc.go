@@ -32,6 +32,7 @@ import (
 // What the parts of this package share, under the names that its users have for them.
 type (
 	Mode       = form.Mode
+	Reach      = form.Reach
 	Call       = form.Call
 	Kind       = form.Kind
 	Table      = layout.Table

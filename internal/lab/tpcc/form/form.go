@@ -53,6 +53,31 @@ func (m Mode) Check() error {
 	return nil
 }
 
+// Reach says which warehouses a transaction touches. Where they are spread over shards, it says how many
+// shards that takes.
+type Reach string
+
+const (
+	// Usual is what TPC-C has: one of 100 lines, and 15 of 100 payments, are of another warehouse.
+	Usual Reach = "usual"
+	// Home touches the user's own warehouse alone.
+	Home Reach = "home"
+	// Away has the first line of each order, and the customer of each payment, from another warehouse.
+	Away Reach = "away"
+)
+
+// ErrReach is a reach that does not exist.
+var ErrReach = errors.New("the reach must be usual, home or away")
+
+// Check returns ErrReach for a reach that does not exist. None is the usual one.
+func (r Reach) Check() error {
+	switch r {
+	case "", Usual, Home, Away:
+		return nil
+	}
+	return fmt.Errorf("%w, not %q", ErrReach, string(r))
+}
+
 // Call says how a transaction reaches the server.
 type Call string
 

@@ -17,6 +17,7 @@ type Options struct {
 	Warehouses    int // that the database has
 	AllWarehouses bool
 	Mode          form.Mode
+	Reach         form.Reach
 	// Lines is whether the lines of orders are drawn here. In the compatible mode the procedure draws
 	// them.
 	Lines     bool
@@ -119,9 +120,9 @@ func (t *Terminal) NewOrder() *NewOrder {
 		return n
 	}
 	unused := t.draw.Percent(unusedShare)
-	for range n.Count {
+	for line := range n.Count {
 		n.Lines = append(n.Lines, Line{
-			Item: t.draw.Item(t.o.Mode, t.o.Constants), Supply: t.supply(n.Warehouse), Quantity: t.draw.Between(1, 10),
+			Item: t.draw.Item(t.o.Mode, t.o.Constants), Supply: t.supply(n.Warehouse, line), Quantity: t.draw.Between(1, 10),
 		})
 	}
 	if unused {
@@ -139,8 +140,13 @@ func (t *Terminal) NewOrder() *NewOrder {
 }
 
 // supply draws the warehouse of a line. HammerDB's remote warehouse may be the home again.
-func (t *Terminal) supply(home int) int {
-	if !t.draw.Percent(remoteSupply) {
+func (t *Terminal) supply(home, line int) int {
+	switch {
+	case t.o.Reach == form.Home:
+		return home
+	case t.o.Reach == form.Away && line == 0:
+		return t.other(home)
+	case !t.draw.Percent(remoteSupply):
 		return home
 	}
 	if t.o.Mode == form.Compatible {
@@ -176,7 +182,7 @@ func (t *Terminal) Payment() *Payment {
 	p := &t.payment
 	p.Warehouse, p.District = t.warehouse(), t.draw.Between(1, form.Districts)
 	p.CustomerWarehouse, p.CustomerDistrict = p.Warehouse, p.District
-	if t.draw.Percent(remotePayer) {
+	if t.o.Reach == form.Away || t.o.Reach != form.Home && t.draw.Percent(remotePayer) {
 		p.CustomerWarehouse, p.CustomerDistrict = t.other(p.Warehouse), t.draw.Between(1, form.Districts)
 	}
 	p.Customer, p.ByName, p.Last = t.whom(p.Last)

@@ -265,3 +265,23 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+// A reach decides whether a transaction stays in its own warehouse.
+func TestReach(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mode := rapid.SampledFrom([]form.Mode{form.Compatible, form.Specification}).Draw(t, "mode")
+		reach := rapid.SampledFrom([]form.Reach{form.Home, form.Away}).Draw(t, "reach")
+		terminal := New(Options{
+			Users: 1, Warehouses: rapid.IntRange(2, 30).Draw(t, "warehouses"), AllWarehouses: rapid.Bool().Draw(t, "all"),
+			Mode: mode, Reach: reach, Lines: true, Seed: rapid.Uint64().Draw(t, "seed"), Constants: constants(mode),
+		})
+		for range 50 {
+			if n := terminal.NewOrder(); n.AllLocal() != (reach == form.Home) {
+				t.Fatalf("%s: warehouse %d, lines %+v", reach, n.Warehouse, n.Lines)
+			}
+			if p := terminal.Payment(); (p.CustomerWarehouse == p.Warehouse) != (reach == form.Home) {
+				t.Fatalf("%s: %+v", reach, p)
+			}
+		}
+	})
+}
