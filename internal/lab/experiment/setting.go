@@ -83,21 +83,35 @@ func (e *Experiment) Fill(in any, s Setting) (any, error) {
 		known = map[string]any{}
 	}
 	maps.Copy(known, s)
-	return fill(in, known, 0)
+	return (&filling{known: known, left: mostFilled}).fill(in, 0)
 }
 
-// deepest bounds how often a value may be named by a value.
-const deepest = 8
+const (
+	// deepest bounds how often a value may be named by a value.
+	deepest = 8
+	// mostFilled bounds how many values one step may take, and longestText how long a text may get, in
+	// bytes: values that name each other many times would fill the memory.
+	mostFilled, longestText = 10_000, 1 << 20
+)
 
-func fill(in any, known map[string]any, depth int) (any, error) {
+// filling puts what is known into one step.
+type filling struct {
+	known map[string]any
+	left  int // values that may still be put in
+}
+
+func (f *filling) fill(in any, depth int) (any, error) {
+	if f.left--; f.left < 0 {
+		return nil, fmt.Errorf("%w: values name each other more than %d times", ErrForm, mostFilled)
+	}
 	switch v := in.(type) {
 	case string:
-		return fillText(v, known, depth)
+		return f.text(v, depth)
 	case []any:
 		out := make([]any, len(v))
 		for n := range v {
 			var err error
-			if out[n], err = fill(v[n], known, depth); err != nil {
+			if out[n], err = f.fill(v[n], depth); err != nil {
 				return nil, err
 			}
 		}
@@ -106,7 +120,7 @@ func fill(in any, known map[string]any, depth int) (any, error) {
 		out := make(map[string]any, len(v))
 		for key := range v {
 			var err error
-			if out[key], err = fill(v[key], known, depth); err != nil {
+			if out[key], err = f.fill(v[key], depth); err != nil {
 				return nil, err
 			}
 		}
@@ -116,16 +130,16 @@ func fill(in any, known map[string]any, depth int) (any, error) {
 	}
 }
 
-func fillText(text string, known map[string]any, depth int) (any, error) {
+func (f *filling) text(text string, depth int) (any, error) {
 	if depth > deepest {
 		return nil, fmt.Errorf("%w: values name each other in a circle: %s", ErrForm, text)
 	}
 	if name, ok := strings.CutPrefix(text, "$"); ok && nameForm.MatchString(name) {
-		value, there := known[name]
+		value, there := f.known[name]
 		if !there {
 			return nil, fmt.Errorf("%w: nothing has the name %s", ErrForm, name)
 		}
-		return fill(value, known, depth+1)
+		return f.fill(value, depth+1)
 	}
 	var out strings.Builder
 	for {
@@ -135,15 +149,17 @@ func fillText(text string, known map[string]any, depth int) (any, error) {
 			return out.String(), nil
 		}
 		name, after, closed := strings.Cut(rest, "}")
-		value, there := known[name]
+		value, there := f.known[name]
 		if !closed || !there {
 			return nil, fmt.Errorf("%w: nothing has the name %.40q", ErrForm, name)
 		}
-		value, err := fill(value, known, depth+1)
+		value, err := f.fill(value, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		out.WriteString(Word(value))
+		if out.WriteString(Word(value)); out.Len() > longestText {
+			return nil, fmt.Errorf("%w: a text has more than %d bytes", ErrForm, longestText)
+		}
 		text = after
 	}
 }

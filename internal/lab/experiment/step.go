@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -147,10 +148,17 @@ func (p *PGBench) check() error {
 		if s.Builtin != "" && !slices.Contains([]string{"tpcb-like", "simple-update", "select-only"}, s.Builtin) {
 			return wrong("pgbench has no script %s", s.Builtin)
 		}
+		if found := runsPrograms.FindString(s.SQL); found != "" {
+			return wrong("a script runs programs by %q: an experiment may come from anybody, and acts on a server alone", found)
+		}
 		s.Weight = max(s.Weight, 1)
 	}
 	return nil
 }
+
+// runsPrograms finds pgbench's commands that run programs of the machine that it is on. It takes them in
+// any case, and lets blanks and ends of lines stand in between.
+var runsPrograms = regexp.MustCompile(`(?i)\\[\s\\]*(set)?shell`)
 
 func (q *SQL) check() error {
 	if q.Each = max(q.Each, 1); q.Text == "" || q.Each > 1_000_000 {
