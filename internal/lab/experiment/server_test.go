@@ -112,7 +112,6 @@ func TestServerSteps(t *testing.T) {
 	for _, step := range []string{
 		"{restore: {figure: restore_s}}", "{reboot: {}}", "{crash: {table: accounts}}", "{bulk_load: {rows: 5, figure: load_s}}",
 		"{vacuum: {table: accounts, figure: vacuum_s}}", "{buffers: {table: accounts, within: 5}}", "{fault: {kind: lost-host, seconds: 5}}",
-		"{fault: {kind: kill, load: {scripts: [{builtin: select-only}], clients: 2}}}",
 		"{failover: {load: {scripts: [{builtin: select-only}], clients: 1, seconds: 5}, after: 5}}",
 	} {
 		if err := with(step); err != nil {
@@ -128,8 +127,6 @@ func TestServerSteps(t *testing.T) {
 		"{vacuum: {table: accounts}}":        "name of a figure",
 		"{fault: {kind: flood}}":             "no fault \"flood\"",
 		"{fault: {kind: kill, writers: -1}}": "above 0",
-		"{fault: {kind: kill, load: {scripts: [{builtin: select-only}], clients: 2, seconds: 3}}}":       "as long as all takes",
-		"{fault: {kind: kill, load: {clients: 2}}}":                                                      "it has no script",
 		"{failover: {load: {scripts: [{builtin: select-only}], clients: 1, seconds: 5}}}":                "seconds before and after",
 		"{failover: {load: {scripts: [{builtin: select-only}], clients: 1, transactions: 5}, after: 5}}": "seconds before and after",
 		"{failover: {load: {scripts: [], clients: 1, seconds: 5}, after: 5}}":                            "no script",
@@ -149,21 +146,5 @@ func TestServerSteps(t *testing.T) {
 	}
 	if clients, err := e.Clients(); err != nil || clients != faultWriters {
 		t.Errorf("%d, %v", clients, err)
-	}
-}
-
-// A load beside a fault needs connections, too.
-func TestALoadBesideAFault(t *testing.T) {
-	t.Parallel()
-	e, err := Read([]byte(strings.Replace(managed, "{sql: {text: SELECT 1}}", "{fault: {kind: kill, before: 1, writers: 3, load: {scripts: [{builtin: select-only}], clients: 5}}}", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if clients, err := e.Clients(); err != nil || clients != 8 {
-		t.Errorf("%d clients, %v", clients, err)
-	}
-	a, err := e.Arguments(e.Each[0], e.Settings()[0])
-	if err != nil || a.Fault.Load.Seconds != 1+faultSeconds+faultAfter || a.Fault.Load.Protocol != "simple" {
-		t.Errorf("%+v, %v", a.Fault, err)
 	}
 }

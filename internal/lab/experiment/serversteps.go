@@ -60,9 +60,6 @@ type Fault struct {
 	Writers int `json:"writers,omitempty"`
 	// PauseMS is between a writer's rows.
 	PauseMS int `json:"pause_ms,omitempty"`
-	// Load is put on the server besides, for as long as all takes: it has no seconds of its own. Its
-	// figures begin with "load_".
-	Load *PGBench `json:"load,omitempty"`
 }
 
 // FaultKinds lists the faults that there are; package fault makes them.
@@ -172,18 +169,7 @@ func (f *Fault) check() error {
 	if !slices.Contains(FaultKinds, f.Kind) {
 		return wrong("there is no fault %q: there are %q", f.Kind, FaultKinds)
 	}
-	return f.checkLoad()
-}
-
-func (f *Fault) checkLoad() error {
-	if f.Load == nil {
-		return nil
-	}
-	if f.Load.Seconds != 0 || f.Load.Transactions != 0 || f.Load.Warmup != 0 || f.Load.Prefix != "" {
-		return wrong("the load of a fault runs as long as all takes: it has no seconds, transactions, warmup or prefix")
-	}
-	f.Load.Seconds = f.Before + f.Seconds + f.After
-	return f.Load.check()
+	return nil
 }
 
 func (b *BulkLoad) check() error {
@@ -202,9 +188,6 @@ func (s *ServerSteps) clients() int {
 	case s.Failover != nil:
 		return s.Failover.Load.Clients
 	case s.Fault != nil:
-		if s.Fault.Load != nil {
-			return s.Fault.Writers + s.Fault.Load.Clients
-		}
 		return s.Fault.Writers
 	}
 	return 0

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"howdah/internal/host/pace"
@@ -58,28 +57,13 @@ func (d *doing) fault(ctx context.Context, m manager, a experiment.Fault) error 
 		return err
 	}
 	writing, stop := context.WithCancel(ctx)
-	var besides sync.WaitGroup
-	besides.Go(func() { l.Run(writing) })
-	var load loading
-	if a.Load != nil {
-		o, remove, err := d.load(*a.Load)
-		if err != nil {
-			stop()
-			besides.Wait()
-			return err
-		}
-		defer remove()
-		o.Second = load.second
-		besides.Go(func() { load.run(writing, o, time.Now().Add(longestLoad)) })
-	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); l.Run(writing) }()
 	f := result.Fault{Kind: a.Kind}
 	err = d.breaks(ctx, m, ground, a, &f)
 	until := time.Now()
 	stop()
-	besides.Wait()
-	if a.Load != nil {
-		d.loaded(&load, f.Began)
-	}
+	<-ended
 	// What was lost is looked for also where not all went as it should: then above all.
 	if err = errors.Join(err, d.audit(ctx, l, f.Began, until)); err != nil {
 		return err
@@ -89,34 +73,6 @@ func (d *doing) fault(ctx context.Context, m manager, a experiment.Fault) error 
 	}
 	d.point.Faults = append(d.point.Faults, f)
 	return nil
-}
-
-const (
-	// longestLoad is how long a load beside a fault may run. It is ended before.
-	longestLoad = 24 * time.Hour
-	// backShare is how much of the throughput before a fault counts as back.
-	backShare = 0.9
-)
-
-// loaded keeps what a load beside a fault did. Where its throughput did not come back, there is no figure
-// of that.
-func (d *doing) loaded(l *loading, began time.Time) {
-	l.seconds = withSilence(l.seconds)
-	d.point.Commands, d.point.Errors = append(d.point.Commands, l.commands...), append(d.point.Errors, l.messages...)
-	for _, s := range l.seconds {
-		d.ticks = append(d.ticks, result.Tick{Point: d.number, At: s.At, Name: "load_tps", Value: s.TPS}, result.Tick{Point: d.number, At: s.At, Name: "load_latency_ms", Value: s.Latency})
-	}
-	if began.IsZero() {
-		return
-	}
-	before, after, back, ok := comeBack(l.seconds, began, began, backShare)
-	d.figure("load_tps_before", before)
-	d.figure("load_tps_after", after)
-	if !ok {
-		d.point.Errors = append(d.point.Errors, fmt.Sprintf("the load was not back at %.0f %% of %.1f transactions a second", 100*backShare, before))
-		return
-	}
-	d.figure("load_back_s", back.Seconds())
 }
 
 // breaks makes the fault, waits, undoes it, and waits until all is whole.
