@@ -135,7 +135,7 @@ func nft(ctx context.Context, rules string) error {
 // RemoveHome removes the cuts of all hosts of a home from this machine's kernel, also those of
 // hosts that no longer exist, and what a lab left that was killed. No database of the home may run here.
 func RemoveHome(ctx context.Context, homeID string) error {
-	return remove(ctx, func(name string) bool { 
+	return remove(ctx, func(name string) bool {
 		return strings.HasPrefix(name, cutPrefix(homeID)) || name == LabTable(homeID)
 	})
 }
