@@ -28,6 +28,7 @@ func TestALabDrill(t *testing.T) {
 		levels = "lost-etcd, kill"
 	}
 	text := strings.Replace(c.does(20*time.Second, "lab", "show", "drill"), "levels: {fault: [kill, freeze, lost-host, lost-etcd]}", "levels: {fault: ["+levels+"]}", 1)
+	text = strings.Replace(text, "workload: ledger", "workload: pgbench", 1)
 	path := filepath.Join(filepath.Dir(c.home), "drill.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -54,6 +55,9 @@ func TestALabDrill(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	killed := r.Points[slices.IndexFunc(r.Points, func(p result.Point) bool { return p.Levels["fault"] == "kill" })]
+	if f := killed.Figures; f["load_tps_before"] <= 0 || f["load_tps_after"] <= 0 || f["load_cut"] < 1 {
+		t.Errorf("pgbench beside a kill: %v", f)
+	}
 	if f := killed.Figures; f["rto_s"] <= 0 || f["rto_s"] > 60 || f["lost_rows"] != 0 || f["acknowledged"] == 0 || f["errors"] == 0 {
 		t.Errorf("figures of kill: %v", f)
 	}
@@ -86,6 +90,7 @@ func partitioned(t *testing.T, r *result.Result) {
 		return
 	}
 	p := r.Points[at]
+	t.Logf("a partition: %+v, %v, %q", p.Faults, p.Figures, p.Errors)
 	if f := p.Figures; f["rto_s"] <= 0 || f["rto_s"] > 60 || f["lost_rows"] != 0 || f["acknowledged"] == 0 || f["errors"] == 0 {
 		t.Errorf("figures of a partition: %v", f)
 	}
