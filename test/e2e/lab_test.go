@@ -23,19 +23,24 @@ func TestALabDrill(t *testing.T) {
 	c := newCLI(t)
 	c.does(90*time.Second, "up", "--detach")
 	out := filepath.Join(filepath.Dir(c.home), "lab")
-	text := strings.Replace(c.does(20*time.Second, "lab", "show", "drill"), "levels: {fault: [kill, freeze, lost-host, lost-etcd]}", "levels: {fault: [lost-etcd, kill]}", 1)
+	levels := "lost-etcd, kill, partition"
+	if !cuts(t) {
+		levels = "lost-etcd, kill"
+	}
+	text := strings.Replace(c.does(20*time.Second, "lab", "show", "drill"), "levels: {fault: [kill, freeze, lost-host, lost-etcd]}", "levels: {fault: ["+levels+"]}", 1)
+	text = strings.Replace(text, "workload: ledger", "workload: pgbench", 1)
 	path := filepath.Join(filepath.Dir(c.home), "drill.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	impossible := strings.Replace(text, "[lost-etcd, kill]", "[flood]", 1)
+	impossible := strings.Replace(text, "["+levels+"]", "[flood]", 1)
 	if err := os.WriteFile(path+".bad", []byte(impossible), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.refuses(1, "there is no fault", "lab", "run", path+".bad", "--quick", "--out", out)
 
-	for fault, words := range map[string]string{"partition": "on one machine", "clock": "--allow-clock"} {
-		if err := os.WriteFile(path+".bad", []byte(strings.Replace(text, "[lost-etcd, kill]", "[kill, "+fault+"]", 1)), 0o600); err != nil {
+	for fault, words := range map[string]string{"slow-network": "on one machine", "clock": "--allow-clock"} {
+		if err := os.WriteFile(path+".bad", []byte(strings.Replace(text, "["+levels+"]", "[kill, "+fault+"]", 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		c.refuses(1, words, "lab", "run", path+".bad", "--quick", "--out", out)
@@ -44,18 +49,22 @@ func TestALabDrill(t *testing.T) {
 		t.Errorf("what is refused made %+v", listed)
 	}
 	c.brokenOff(path, out)
-	c.does(180*time.Second, "lab", "run", path, "--quick", "--out", out)
+	c.does(240*time.Second, "lab", "run", path, "--quick", "--out", out)
 	r, err := result.Read(filepath.Join(out, "drill"))
-	if err != nil || len(r.Points) != 2 || len(r.Problems) > 0 || r.Target.Kind != "howdah" {
+	if err != nil || len(r.Points) != 1+strings.Count(levels, ",") || len(r.Problems) > 0 || r.Target.Kind != "howdah" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	killed := r.Points[slices.IndexFunc(r.Points, func(p result.Point) bool { return p.Levels["fault"] == "kill" })]
+	if f := killed.Figures; f["load_tps_before"] <= 0 || f["load_tps_after"] <= 0 || f["load_cut"] < 1 {
+		t.Errorf("pgbench beside a kill: %v", f)
+	}
 	if f := killed.Figures; f["rto_s"] <= 0 || f["rto_s"] > 60 || f["lost_rows"] != 0 || f["acknowledged"] == 0 || f["errors"] == 0 {
 		t.Errorf("figures of kill: %v", f)
 	}
 	if len(killed.Faults) != 1 || !strings.Contains(killed.Faults[0].Proof, "is gone") || killed.Faults[0].Healed == "" || len(killed.Faults[0].Postmortems) != 1 || len(killed.Marks) < 3 {
 		t.Errorf("the fault: %+v, marks %+v", killed.Faults, killed.Marks)
 	}
+	partitioned(t, r)
 	if listed := reads[[]struct{ Name string }](c, "db", "list"); len(listed) > 0 {
 		t.Errorf("it left %+v", listed)
 	}
@@ -63,6 +72,34 @@ func TestALabDrill(t *testing.T) {
 		t.Errorf("it left %q, %v", left, err)
 	}
 	c.well(30 * time.Second)
+}
+
+// cuts reports whether rules of the kernel can cut a host off here.
+func cuts(t *testing.T) bool {
+	t.Helper()
+	return os.Geteuid() == 0 && exec.CommandContext(t.Context(), "nft", "list", "tables").Run() == nil
+}
+
+// partitioned checks what became of a primary whose host was cut off: another one took its place, clients
+// saw errors, and nothing that was acknowledged is lost.
+func partitioned(t *testing.T, r *result.Result) {
+	t.Helper()
+	at := slices.IndexFunc(r.Points, func(p result.Point) bool { return p.Levels["fault"] == "partition" })
+	if at < 0 {
+		t.Log("no host can be cut off here")
+		return
+	}
+	p := r.Points[at]
+	t.Logf("a partition: %+v, %v, %q", p.Faults, p.Figures, p.Errors)
+	if f := p.Figures; f["rto_s"] <= 0 || f["rto_s"] > 60 || f["lost_rows"] != 0 || f["acknowledged"] == 0 || f["errors"] == 0 {
+		t.Errorf("figures of a partition: %v", f)
+	}
+	if len(p.Faults) != 1 || !strings.Contains(p.Faults[0].Proof, "the kernel has dropped") || !strings.Contains(p.Faults[0].Healed, "is undone") || len(p.Faults[0].Postmortems) != 1 {
+		t.Errorf("the partition: %+v", p.Faults)
+	}
+	if left, err := exec.CommandContext(t.Context(), "nft", "list", "tables").Output(); err != nil || strings.Contains(string(left), "howdah_lab_") {
+		t.Errorf("rules are left: %s, %v", left, err)
+	}
 }
 
 // brokenOff kills the lab in the middle of a fault. What stands still then is let go on by the next run.

@@ -68,6 +68,15 @@ func Table(homeID, host string) string {
 // cutPrefix returns the beginning of the names of all hosts' tables of a home.
 func cutPrefix(homeID string) string { return "howdah_" + homeID + "_fence_" }
 
+// LabTable returns the name of the table by which the lab cuts a host of a home off on purpose.
+func LabTable(homeID string) string { return "howdah_lab_" + homeID }
+
+// Apply has the kernel take rules, all of them or none.
+func Apply(ctx context.Context, rules string) error { return nft(ctx, rules) }
+
+// Remove removes a table, if it is there.
+func Remove(ctx context.Context, table string) error { return nft(ctx, cutRules(table, nil)) }
+
 // trySuffix makes the name of the table that Try makes.
 const trySuffix = "_try"
 
@@ -104,8 +113,8 @@ func cutRules(table string, addresses []string) string {
 `, table, strings.Join(elements, ", "))
 }
 
-// nftProgram returns the nft on the PATH, or else the path where Debian keeps it.
-func nftProgram() string {
+// Program returns the nft on the PATH, or else the path where Debian keeps it.
+func Program() string {
 	if found, err := exec.LookPath("nft"); err == nil {
 		return found
 	}
@@ -115,7 +124,7 @@ func nftProgram() string {
 func nft(ctx context.Context, rules string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, nftProgram(), "-f", "-")
+	cmd := exec.CommandContext(ctx, Program(), "-f", "-")
 	cmd.Stdin = strings.NewReader(rules)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("set rules in the kernel: %w: %s", err, out)
@@ -124,9 +133,11 @@ func nft(ctx context.Context, rules string) error {
 }
 
 // RemoveHome removes the cuts of all hosts of a home from this machine's kernel, also those of
-// hosts that no longer exist. No database of the home may run here.
+// hosts that no longer exist, and what a lab left that was killed. No database of the home may run here.
 func RemoveHome(ctx context.Context, homeID string) error {
-	return remove(ctx, func(name string) bool { return strings.HasPrefix(name, cutPrefix(homeID)) })
+	return remove(ctx, func(name string) bool {
+		return strings.HasPrefix(name, cutPrefix(homeID)) || name == LabTable(homeID)
+	})
 }
 
 // remove removes tables by name. A user who may not look has made none.
@@ -136,7 +147,7 @@ func remove(ctx context.Context, which func(name string) bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, nftProgram(), "list", "tables", "inet").Output()
+	out, err := exec.CommandContext(ctx, Program(), "list", "tables", "inet").Output()
 	if err != nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"slices"
+	"time"
 )
 
 // ServerSteps are steps beyond loads and statements. At most one of its fields is set.
@@ -60,7 +61,32 @@ type Fault struct {
 	Writers int `json:"writers,omitempty"`
 	// PauseMS is between a writer's rows.
 	PauseMS int `json:"pause_ms,omitempty"`
+	// Workload runs beside the writers: one of Workloads; none of it is "ledger". Without it that runs
+	// which is given here.
+	Workload string `json:"workload,omitempty"`
+	// Load is that of pgbench, on tables of this Scale, which are made anew; 0: they are there.
+	Load  *PGBench `json:"load,omitempty"`
+	Scale int      `json:"scale,omitempty"`
+	// TPCC is that of virtual users. How long both run follows from the fault.
+	TPCC *TPCC `json:"tpcc,omitempty"`
 }
+
+// Workloads are what may run while something is broken. Writers with a ledger always do.
+var Workloads = []string{workloadLedger, workloadPGBench, workloadTPCC}
+
+const (
+	workloadLedger  = "ledger"
+	workloadPGBench = "pgbench"
+	workloadTPCC    = "tpcc"
+)
+
+// AtMost is for how long the loads of a fault may run.
+func (f *Fault) AtMost() time.Duration {
+	return time.Duration(f.Before+f.Seconds+f.Within+f.After)*time.Second + proofs
+}
+
+// proofs is what proofs of a fault may take besides.
+const proofs = time.Minute
 
 // FaultKinds lists the faults that there are; package fault makes them.
 var FaultKinds = []string{"kill", "freeze", "lost-host", "lost-etcd", "slow-disk", "full-disk", "partition", "slow-network", "clock"}
@@ -169,6 +195,38 @@ func (f *Fault) check() error {
 	if !slices.Contains(FaultKinds, f.Kind) {
 		return wrong("there is no fault %q: there are %q", f.Kind, FaultKinds)
 	}
+	return f.checkLoad()
+}
+
+// checkLoad leaves the workload that is chosen.
+func (f *Fault) checkLoad() error {
+	switch {
+	case f.Workload == workloadLedger:
+		f.Load, f.TPCC = nil, nil
+	case f.Workload == workloadPGBench && f.Load != nil:
+		f.TPCC = nil
+	case f.Workload == workloadTPCC && f.TPCC != nil:
+		f.Load = nil
+	case f.Workload != "":
+		return wrong("workload is %q, and not one of %q, with its load or tpcc", f.Workload, Workloads)
+	case f.Load != nil && f.TPCC != nil:
+		return wrong("a fault has load or tpcc, or a workload that says which")
+	}
+	if f.Scale < 0 || f.Scale > mostScale {
+		return wrong("scale is %d, and not from 0 to %d", f.Scale, mostScale)
+	}
+	lasts := f.Before + f.Seconds + f.After
+	if f.Load != nil {
+		if f.Load.Transactions > 0 || f.Load.Prefix != "" {
+			return wrong("the load of a fault has no transactions and no prefix: it runs as long as the fault")
+		}
+		f.Load.Seconds = lasts
+		return f.Load.check()
+	}
+	if f.TPCC != nil {
+		f.TPCC.Seconds = lasts
+		return f.TPCC.check()
+	}
 	return nil
 }
 
@@ -187,6 +245,10 @@ func (s *ServerSteps) clients() int {
 	switch {
 	case s.Failover != nil:
 		return s.Failover.Load.Clients
+	case s.Fault != nil && s.Fault.Load != nil:
+		return s.Fault.Writers + s.Fault.Load.Clients
+	case s.Fault != nil && s.Fault.TPCC != nil:
+		return s.Fault.Writers + s.Fault.TPCC.sessions()
 	case s.Fault != nil:
 		return s.Fault.Writers
 	}

@@ -29,6 +29,12 @@ func (e *Experiment) Bytes() (int64, error) {
 			if a.TPCC != nil {
 				warehouses = max(warehouses, a.TPCC.Warehouses)
 			}
+			if f := a.Fault; f != nil && f.Load != nil {
+				scale = max(scale, f.Scale)
+			}
+			if f := a.Fault; f != nil && f.TPCC != nil {
+				warehouses = max(warehouses, f.TPCC.Warehouses)
+			}
 		}
 	}
 	bytes := int64(scale)*branchBytes + int64(warehouses)*warehouseBytes + int64(rows)*rowBytes

@@ -109,10 +109,13 @@ func wrong(form string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(form, args...))
 }
 
+// mostScale bounds the tables of pgbench.
+const mostScale = 1_000_000
+
 func (i *Init) check() error {
 	switch {
-	case i.Scale < 1 || i.Scale > 1_000_000:
-		return wrong("scale is %d, and not from 1 to 1000000", i.Scale)
+	case i.Scale < 1 || i.Scale > mostScale:
+		return wrong("scale is %d, and not from 1 to %d", i.Scale, mostScale)
 	case i.Fillfactor != 0 && (i.Fillfactor < 10 || i.Fillfactor > 100):
 		return wrong("fillfactor is %d, and not from 10 to 100", i.Fillfactor)
 	case !slices.Contains([]string{"", "logged", "unlogged"}, i.Tables):

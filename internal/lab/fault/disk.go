@@ -264,7 +264,7 @@ func fill(path string, size int64) error {
 var errOthers = errors.New("it would stop databases that are not the lab's")
 
 // sparesOthers refuses to lose a host on which a database that is not the lab's would stop.
-func (g *Ground) sparesOthers(ctx context.Context, host string) error {
+func (g *Ground) sparesOthers(ctx context.Context, kind, host string) error {
 	var status admin.Status
 	if err := g.API.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &status); err != nil {
 		return err
@@ -277,7 +277,7 @@ func (g *Ground) sparesOthers(ctx context.Context, host string) error {
 		if own != nil && d.ResourceID == own.ResourceID || !stops(d, host) {
 			continue
 		}
-		return fmt.Errorf("%w: lost-host: %w: %s has its primary on %s, and no standby elsewhere that confirms commits", ErrImpossible, errOthers, d.Name, host)
+		return fmt.Errorf("%w: %s: %w: %s has its primary on %s, and no standby elsewhere that confirms commits", ErrImpossible, kind, errOthers, d.Name, host)
 	}
 	return nil
 }

@@ -57,14 +57,17 @@ const proofWithin = 10 * time.Second
 var makers = map[string]func(*Ground, context.Context) (*Made, error){
 	"kill": (*Ground).kill, "freeze": (*Ground).freeze, "lost-host": (*Ground).loseHost, "lost-etcd": (*Ground).loseEtcd,
 	"slow-disk": (*Ground).slowDisk, "full-disk": (*Ground).fillDisk, "clock": (*Ground).stepClock,
+	"partition": (*Ground).cut,
 }
 
 // Check refuses a fault that cannot be made here, before anything runs.
 func (g *Ground) Check(kind string) error {
 	switch kind {
-	case "partition", "slow-network":
-		return fmt.Errorf("%w: %s: all hosts of this home are on one machine, and speak by its loopback network, where one host's packets cannot be told from "+
-			"another's; make a home of several machines, and cut the network of one there", ErrImpossible, kind)
+	case "slow-network":
+		return fmt.Errorf("%w: slow-network: all hosts of this home are on one machine, and speak by its loopback network, which cannot be made slow for one "+
+			"host alone; make a home of several machines, and make the network of one slow there", ErrImpossible)
+	case "partition":
+		return g.canCut()
 	case "clock":
 		if !g.Clock {
 			return fmt.Errorf("%w: clock: this machine has one clock, and all that runs on it would see it jump, also what is not Howdah's, and the lab's own "+
@@ -214,7 +217,7 @@ func (g *Ground) loseHost(ctx context.Context) (*Made, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.sparesOthers(ctx, m.host); err != nil {
+	if err := g.sparesOthers(ctx, "lost-host", m.host); err != nil {
 		return nil, err
 	}
 	agent, err := g.agent(m.host)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"howdah/internal/host/kernelcut"
 	"howdah/internal/host/proc"
 	"howdah/internal/host/proc/table"
 	"howdah/internal/lab/own"
@@ -35,6 +36,10 @@ type Record struct {
 	// Clock is how far the wall clock was from the time since the machine's start, before it was set;
 	// nil: it was not. With that, undoing it twice does not set it back twice.
 	Clock *time.Duration `json:"clock,omitempty"`
+	// Table is removed from the kernel's rules.
+	Table string `json:"table,omitempty"`
+	// Moved are where they were before.
+	Moved *Moved `json:"moved,omitempty"`
 }
 
 // Limit is a line of a control group, and what it was.
@@ -75,8 +80,8 @@ func Heal(_ context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if era != r.Era { // the machine was started since: its processes, limits and clock are others
-		r.Frozen, r.Ending, r.Limits, r.Clock = nil, nil, nil, nil
+	if era != r.Era { // the machine was started since: its processes, limits, clock and rules are others
+		r.Frozen, r.Ending, r.Limits, r.Clock, r.Table, r.Moved = nil, nil, nil, nil, "", nil
 	}
 	return r.undo(dir)
 }
@@ -103,6 +108,12 @@ func (r Record) undo(dir string) error {
 	}
 	if r.Clock != nil {
 		errs = append(errs, putClock(*r.Clock))
+	}
+	if r.Table != "" {
+		errs = append(errs, kernelcut.Remove(context.Background(), r.Table))
+	}
+	if r.Moved != nil {
+		errs = append(errs, r.Moved.back())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("undo the fault %s: %w", r.Kind, err)

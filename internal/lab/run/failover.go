@@ -163,6 +163,9 @@ func (l *loading) run(ctx context.Context, o pgbench.Options, ends time.Time) {
 		limited, cancel := context.WithTimeout(ctx, left+10*time.Second)
 		found, err := pgbench.Run(limited, o)
 		cancel()
+		if ctx.Err() != nil {
+			return // it was told to end, which is no error of its own
+		}
 		if len(found.Seconds) > 0 && len(l.commands) == 0 {
 			l.commands = append(l.commands, quoted(found.Command))
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"howdah/internal/host/pace"
@@ -56,16 +57,26 @@ func (d *doing) fault(ctx context.Context, m manager, a experiment.Fault) error 
 	if err := l.Prepare(ctx); err != nil {
 		return err
 	}
+	load, err := d.beside(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer load.remove()
 	writing, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() { defer close(ended); l.Run(writing) }()
+	var loads sync.WaitGroup
+	loads.Go(func() { l.Run(writing) })
+	var failed error
+	loads.Go(func() { failed = load.run(writing) })
 	f := result.Fault{Kind: a.Kind}
-	err = d.breaks(ctx, m, ground, a, &f)
+	whole, err := d.breaks(ctx, m, ground, a, &f)
 	until := time.Now()
 	stop()
-	<-ended
+	loads.Wait()
 	// What was lost is looked for also where not all went as it should: then above all.
-	if err = errors.Join(err, d.audit(ctx, l, f.Began, until)); err != nil {
+	if err = errors.Join(err, failed, d.audit(ctx, l, f.Began, until)); err != nil {
+		return err
+	}
+	if err := load.found(ctx, d, f.Began, whole); err != nil {
 		return err
 	}
 	if f.Postmortems, err = m.Failovers(ctx, f.Began); err != nil {
@@ -75,10 +86,10 @@ func (d *doing) fault(ctx context.Context, m manager, a experiment.Fault) error 
 	return nil
 }
 
-// breaks makes the fault, waits, undoes it, and waits until all is whole.
-func (d *doing) breaks(ctx context.Context, m manager, ground *fault.Ground, a experiment.Fault, f *result.Fault) (err error) {
+// breaks makes the fault, waits, undoes it, and waits until all is whole, at the moment that it returns.
+func (d *doing) breaks(ctx context.Context, m manager, ground *fault.Ground, a experiment.Fault, f *result.Fault) (whole time.Time, err error) {
 	if err := sleep(ctx, a.Before); err != nil {
-		return err
+		return whole, err
 	}
 	f.Began = d.mark(a.Kind + ": begins")
 	made, err := ground.Make(ctx, a.Kind)
@@ -88,31 +99,31 @@ func (d *doing) breaks(ctx context.Context, m manager, ground *fault.Ground, a e
 		err = errors.Join(err, undone)
 	}()
 	if err != nil {
-		return err
+		return whole, err
 	}
 	f.Proof = made.Proof
 	d.mark(a.Kind + ": " + made.Proof)
 	if made.Lasts {
 		if err := sleep(ctx, a.Seconds); err != nil {
-			return err
+			return whole, err
 		}
 		if f.Healed, err = made.Undo(); err != nil {
-			return err
+			return whole, err
 		}
 		d.mark(f.Healed)
 	}
 	limited, cancel := context.WithTimeout(ctx, time.Duration(a.Within)*time.Second)
 	defer cancel()
 	if err := m.WholeAgain(limited); err != nil {
-		return fmt.Errorf("it was not whole again within %d s: %w", a.Within, err)
+		return whole, fmt.Errorf("it was not whole again within %d s: %w", a.Within, err)
 	}
-	whole := d.mark("all copies are ready again")
+	whole = d.mark("all copies are ready again")
 	d.figure("whole_s", whole.Sub(f.Began).Seconds())
 	if f.Healed != "" {
 		f.Healed += ", and "
 	}
 	f.Healed += "all copies are ready again"
-	return sleep(ctx, a.After)
+	return whole, sleep(ctx, a.After)
 }
 
 func sleep(ctx context.Context, seconds int) error {
@@ -161,6 +172,7 @@ func (d *doing) audit(ctx context.Context, l *ledger.Ledger, began, until time.T
 
 var (
 	errNoRows = errors.New("no row was acknowledged before the fault, so that nobody knows what it did")
+	errNoLoad = errors.New("the load beside the ledger did nothing before the fault, so that nobody knows what the fault did to it")
 	errNoMore = errors.New("no row is acknowledged any more")
 )
 

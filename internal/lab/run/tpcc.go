@@ -40,20 +40,26 @@ func (d *doing) tpcc(ctx context.Context, a experiment.TPCC) error {
 // users runs the virtual users, and has the measured time observed.
 func (d *doing) users(ctx context.Context, config *pgx.ConnConfig, a experiment.TPCC) error {
 	return d.observed(ctx, a.Prefix, func(begin func(observe.Processes)) (verdict.Load, error) {
-		r, err := tpcc.Run(ctx, config, tpcc.RunOptions{
-			Schema: target.Schema, Users: a.Users, AllWarehouses: a.AllWarehouses, Call: callOf(a), Mode: tpcc.Mode(a.Mode), Reach: tpcc.Reach(a.Reach), Keying: a.Keying,
-			RampUp: time.Duration(a.RampUp) * time.Second, Measure: time.Duration(a.Seconds) * time.Second,
-			SpawnEvery: time.Millisecond, Seed: uint64(max(1, d.point.Run)), //nolint:gosec // it is above 0
-			OnStage: func(s tpcc.Stage, _ time.Time) {
-				d.tell("tpcc: " + stageWords[s])
-				if s == tpcc.Measuring {
-					begin(observe.Processes{Own: true})
-				}
-			},
-		})
+		o := usersOf(d, a)
+		o.OnStage = func(s tpcc.Stage, _ time.Time) {
+			d.tell("tpcc: " + stageWords[s])
+			if s == tpcc.Measuring {
+				begin(observe.Processes{Own: true})
+			}
+		}
+		r, err := tpcc.Run(ctx, config, o)
 		d.ordered(a.Prefix, r)
 		return orderLoad(a, r), err
 	})
+}
+
+// usersOf says how the users of a step run.
+func usersOf(d *doing, a experiment.TPCC) tpcc.RunOptions {
+	return tpcc.RunOptions{
+		Schema: target.Schema, Users: a.Users, AllWarehouses: a.AllWarehouses, Call: callOf(a), Mode: tpcc.Mode(a.Mode), Reach: tpcc.Reach(a.Reach), Keying: a.Keying,
+		RampUp: time.Duration(a.RampUp) * time.Second, Measure: time.Duration(a.Seconds) * time.Second,
+		SpawnEvery: time.Millisecond, Seed: uint64(max(1, d.point.Run)), //nolint:gosec // it is above 0
+	}
 }
 
 // orderLoad is what a run says of itself. A transaction is one call of a procedure. How many statements
