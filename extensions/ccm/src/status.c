@@ -186,7 +186,7 @@ put_scan(Row *row, const CcmScan *scan)
 /*
  * How much of what is hot is here: what came and was not read is not. A long
  * scan read what was hot long ago. It shows what was here when it asked; how
- * much is here now, only the next one knows, which begins at once.
+ * much is here now, only the next one knows, which begins soon.
  */
 static double
 warm_percent(const CcmReader *reader)

@@ -63,6 +63,7 @@
 /* So long, where replay is not streaming yet: it may any moment. */
 #define NOT_STREAMING_MS	500
 #define BACKOFF_MS		60000
+#define SOON_MS			1000
 #define TICK_MS			1000
 
 PGDLLEXPORT void ccm_leader_main(Datum arg);
@@ -388,7 +389,7 @@ is_pressed(const CcmScan *scan)
 
 /*
  * One scan; how long to wait until the next, in milliseconds. What was hot when
- * a long one asked may not be hot any more, so the next one begins at once.
+ * a long one asked may not be hot any more, so the next one begins soon.
  */
 static long
 scan_upstream(void)
@@ -409,7 +410,7 @@ scan_upstream(void)
 	took = GetCurrentTimestamp() - begin;
 	is_long = took > (int64) ccm_interval * 1000;
 	ccm_report_scan(&scan, took, is_long);
-	return is_long ? 0 : ccm_interval;
+	return is_long ? Min(ccm_interval, SOON_MS) : ccm_interval;
 }
 
 /*
