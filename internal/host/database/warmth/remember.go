@@ -27,13 +27,17 @@ func (k *Keeper) remembers(ctx context.Context, target member.Assignment, starte
 			return // another member of this host reads: they share its disk
 		}
 		defer k.turn.Unlock()
-		if err := k.recall(ctx, target, started); err != nil && ctx.Err() == nil {
+		was, err := k.recall(ctx, target, started)
+		if err != nil && ctx.Err() == nil {
 			k.agent.Log.Info("read again what was cached before a restart", "member", k.id, "error", err)
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		k.seen, k.written = started, time.Time{}
+		// A new primary has better things to do than to write a list, unless an old one is there.
+		if k.seen, k.written = started, time.Now().Add(rememberEvery); was {
+			k.written = time.Time{}
+		}
 	}
 	if time.Now().Before(k.written) {
 		return
@@ -50,19 +54,19 @@ func (k *Keeper) remembers(ctx context.Context, target member.Assignment, starte
 }
 
 // recall reads what is on a list that is older than the server's start, at the rate of reading from
-// outside, and gives way to what sessions have read since.
-func (k *Keeper) recall(ctx context.Context, target member.Assignment, started time.Time) error {
+// outside, and gives way to what sessions have read since. was says that there is such a list.
+func (k *Keeper) recall(ctx context.Context, target member.Assignment, started time.Time) (was bool, err error) {
 	at, err := postgres.RememberedAt(k.dataDir())
 	if err != nil || at.IsZero() || at.After(started) {
-		return err
+		return false, err
 	}
 	defer k.drop()
 	missing, room, err := k.forgotten(ctx, target)
 	if err != nil || len(missing) == 0 {
-		return err
+		return true, err
 	}
 	r := round{keeper: k, open: k.opener(target), missing: count(missing), room: room, leads: true, looked: time.Now(), flow: k.flow()}
-	return r.read(ctx, missing)
+	return true, r.read(ctx, missing)
 }
 
 // forgotten is what is on the list and is not cached, and for how many blocks there is room.
