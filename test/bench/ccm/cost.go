@@ -18,7 +18,7 @@ import (
 const (
 	// pairs is how often the cost is measured, with cluster cache management and without: one load runs
 	// all the time, as two loads differ by more than what is to be measured.
-	pairs = 20
+	pairs = 12
 	// turnTime is how long each is on, or off, and settleTime what of that does not count.
 	turnTime, settleTime = 10 * time.Second, 2 * time.Second
 	// steadyTime is how long the processors' time of steady rounds is measured.
