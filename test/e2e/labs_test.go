@@ -56,7 +56,7 @@ var smalls = map[string]small{
 		check: func(t *testing.T, points []result.Point) {
 			t.Helper()
 			for _, warm := range []any{false, true} {
-				if f := of(t, points, "ccm", warm); f["outage_s"] <= 0 || f["tps_after"] <= 0 || f["cached_primary"] <= 0 {
+				if f := of(t, points, "ccm", warm); f["outage_s"] <= 0 || f["tps_before"] <= 0 || f["back_s"] <= 0 || f["cached_primary"] <= 0 {
 					t.Errorf("ccm %v: %v", warm, f)
 				}
 			}
