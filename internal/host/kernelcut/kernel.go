@@ -113,8 +113,8 @@ func cutRules(table string, addresses []string) string {
 `, table, strings.Join(elements, ", "))
 }
 
-// Program returns the nft on the PATH, or else the path where Debian keeps it.
-func Program() string {
+// nftProgram returns the nft on the PATH, or else the path where Debian keeps it.
+func nftProgram() string {
 	if found, err := exec.LookPath("nft"); err == nil {
 		return found
 	}
@@ -124,12 +124,37 @@ func Program() string {
 func nft(ctx context.Context, rules string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Program(), "-f", "-")
+	cmd := exec.CommandContext(ctx, nftProgram(), "-f", "-")
 	cmd.Stdin = strings.NewReader(rules)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("set rules in the kernel: %w: %s", err, out)
 	}
 	return nil
+}
+
+// List returns what nft lists of the kernel's rules; words are its arguments.
+func List(ctx context.Context, words ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, nftProgram(), words...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("list rules of the kernel: %w", err)
+	}
+	return out, nil
+}
+
+// Tables lists the names of all tables that rules for both kinds of IP are in.
+func Tables(ctx context.Context) (names []string, err error) {
+	out, err := List(ctx, "list", "tables", "inet")
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(out)) {
+		if words := strings.Fields(line); len(words) == 3 { // table inet NAME
+			names = append(names, words[2])
+		}
+	}
+	return names, nil
 }
 
 // RemoveHome removes the cuts of all hosts of a home from this machine's kernel, also those of
@@ -145,17 +170,14 @@ func remove(ctx context.Context, which func(name string) bool) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, Program(), "list", "tables", "inet").Output()
+	names, err := Tables(ctx)
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // see above
 	}
 	var rules strings.Builder
-	for line := range strings.Lines(string(out)) {
-		words := strings.Fields(line) // table inet NAME
-		if len(words) == 3 && which(words[2]) {
-			rules.WriteString(cutRules(words[2], nil))
+	for _, name := range names {
+		if which(name) {
+			rules.WriteString(cutRules(name, nil))
 		}
 	}
 	if rules.Len() == 0 {

@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"howdah/internal/admin"
 	"howdah/internal/host/kernelcut"
 	"howdah/internal/host/proc"
+	"howdah/internal/host/proc/cgroup"
 	"howdah/internal/host/proc/table"
 )
 
@@ -197,21 +195,19 @@ func tryCut(ctx context.Context, name, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(own.dir, 0o755); err != nil { //nolint:gosec // as all control groups
+	if err := cgroup.Make(own.dir); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.Remove(own.dir)) }()
+	defer func() { err = errors.Join(err, cgroup.Remove(own.dir)) }()
 	a := apart{table: name, address: netip.MustParseAddr("127.255.255.254"), groups: []group{own.group}}
 	return errors.Join(kernelcut.Apply(ctx, a.rules()), kernelcut.Remove(ctx, name))
 }
 
 // dropped returns how many packets the rules have dropped.
 func dropped(ctx context.Context, table string) (sent, received int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, kernelcut.Program(), "-j", "list", "counters", "table", "inet", table).Output()
+	out, err := kernelcut.List(ctx, "-j", "list", "counters", "table", "inet", table)
 	if err != nil {
-		return 0, 0, fmt.Errorf("count the packets that were dropped: %w", err)
+		return 0, 0, err
 	}
 	return readCounters(out)
 }
@@ -241,16 +237,11 @@ func readCounters(text []byte) (sent, received int64, err error) {
 
 // gone returns an error while the rules are there.
 func gone(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, kernelcut.Program(), "list", "tables", "inet").Output()
-	if err != nil {
-		return fmt.Errorf("look for rules: %w", err)
+	names, err := kernelcut.Tables(ctx)
+	if err == nil && slices.Contains(names, name) {
+		err = errTable
 	}
-	if slices.Contains(strings.Fields(string(out)), name) {
-		return errTable
-	}
-	return nil
+	return err
 }
 
 // Moved is a process that is in a control group of the lab's. All that is there goes back when the fault is
@@ -277,18 +268,11 @@ func moveOf(p proc.Process, name string) (move, error) {
 }
 
 func (m move) do() error {
-	if err := os.Mkdir(m.Group, 0o755); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // as all control groups
-		return fmt.Errorf("make a control group: %w", err)
+	if err := cgroup.Make(m.Group); err != nil {
+		return err
 	}
 	if _, err := table.System.Live(m.process); err != nil {
 		return fmt.Errorf("move process %s: %w", m.process, err)
 	}
-	return enterGroup(m.Group, m.process.PID)
-}
-
-func enterGroup(dir string, pid int) error {
-	if err := os.WriteFile(filepath.Join(dir, groupProcesses), fmt.Appendf(nil, "%d", pid), 0o600); err != nil {
-		return fmt.Errorf("move process %d: %w", pid, err)
-	}
-	return nil
+	return cgroup.Add(m.Group, m.process.PID)
 }

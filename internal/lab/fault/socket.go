@@ -28,9 +28,6 @@ type group struct {
 // nftRoot is where nft looks for control groups.
 const nftRoot = "/sys/fs/cgroup"
 
-// groupProcesses is the file that lists the processes of a group.
-const groupProcesses = "cgroup.procs"
-
 var errVersion2 = errors.New("there is no control group of version 2 below " + nftRoot + " for it")
 
 // hierarchy finds out where control groups of version 2 are, and in which one a process is.
@@ -112,26 +109,16 @@ func (m Moved) back() error {
 }
 
 func (m Moved) tryBack() error {
-	text, err := os.ReadFile(filepath.Join(m.Group, groupProcesses))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+	all, err := cgroup.Processes(m.Group)
 	if err != nil {
-		return fmt.Errorf("read who is in a control group: %w", err)
+		return err
 	}
-	for _, word := range strings.Fields(string(text)) {
-		pid, err := strconv.Atoi(word)
-		if err != nil {
-			continue
-		}
-		if err := enterGroup(m.Back, pid); err != nil && !errors.Is(err, syscall.ESRCH) {
+	for _, pid := range all {
+		if err := cgroup.Add(m.Back, pid); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}
 	}
-	if err := os.Remove(m.Group); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove a control group: %w", err)
-	}
-	return nil
+	return cgroup.Remove(m.Group)
 }
 
 // connection is a socket of TCP that has another end.

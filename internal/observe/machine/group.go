@@ -2,12 +2,11 @@ package machine
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"howdah/internal/host/proc/cgroup"
 	"howdah/internal/observe/series"
@@ -152,44 +151,33 @@ func (g group) memoryLimit() float64 {
 	return least
 }
 
-// cpuSeconds returns the CPU time of all processes that ever were in the group.
-func (g groups) cpuSeconds() (float64, bool) {
+// counted returns the group by which the server's CPU is counted, and the CPU time of all processes that
+// ever were in it.
+func (g groups) counted() (group, time.Duration, bool) {
 	for _, each := range []group{g.unified, g.accounting} {
 		if !each.there() {
 			continue
 		}
 		if used, err := cgroup.CPU(each.version, each.dir); err == nil {
-			return used.Seconds(), true
+			return each, used, true
 		}
 	}
-	return 0, false
+	return group{}, 0, false
+}
+
+func (g groups) cpuSeconds() (float64, bool) {
+	_, used, ok := g.counted()
+	return used.Seconds(), ok
 }
 
 // processes lists those of the group by which CPU is counted, and of the groups in it.
-func (g groups) processes() (all []int) {
-	for _, each := range []group{g.unified, g.accounting} {
-		if !each.there() {
-			continue
-		}
-		if _, err := cgroup.CPU(each.version, each.dir); err != nil {
-			continue
-		}
-		// What cannot be read is gone.
-		_ = filepath.WalkDir(each.dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.IsDir() {
-				return nil //nolint:nilerr // see above
-			}
-			text, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-			for _, field := range strings.Fields(string(text)) {
-				if pid, err := strconv.Atoi(field); err == nil {
-					all = append(all, pid)
-				}
-			}
-			return nil
-		})
-		return all
+func (g groups) processes() []int {
+	by, _, ok := g.counted()
+	if !ok {
+		return nil
 	}
-	return nil
+	all, _ := cgroup.Processes(by.dir) // what cannot be read is gone
+	return all
 }
 
 // throttling adds for how long, and how often, the group was held back. Version 1 counts in
