@@ -96,16 +96,28 @@ func (m copyOf) postmaster() (proc.Process, error) {
 	return proc.Process{}, fmt.Errorf("%w: process %d is none of %s", ErrNoPrimary, pid, m)
 }
 
-// allOn lists the processes of all members on a host, whatever databases they are of: a host that is lost
-// loses all of them.
-func (g *Ground) allOn(host string) (all []proc.Process, err error) {
+// membersOn lists the members on a host, of all databases.
+func (g *Ground) membersOn(host string) (all []copyOf, err error) {
 	entries, err := os.ReadDir(filepath.Join(g.hostDir(host), "members"))
 	if err != nil {
 		return nil, fmt.Errorf("find the members of %s: %w", host, err)
 	}
 	for _, e := range entries {
 		database, name, _ := strings.Cut(e.Name(), ".")
-		own, err := copyOf{home: g.Home, database: database, name: name, host: host}.processes()
+		all = append(all, copyOf{home: g.Home, database: database, name: name, host: host})
+	}
+	return all, nil
+}
+
+// allOn lists the processes of all members on a host, whatever databases they are of: a host that is lost
+// loses all of them.
+func (g *Ground) allOn(host string) (all []proc.Process, err error) {
+	members, err := g.membersOn(host)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		own, err := m.processes()
 		if err != nil && !errors.Is(err, ErrNoPrimary) {
 			return nil, err
 		}
@@ -130,14 +142,12 @@ func (g *Ground) Others(ctx context.Context) (pids []int) {
 		if pid := home.FileHolder(filepath.Join(g.hostDir(host), agentLock)); pid != 0 {
 			pids = append(pids, pid)
 		}
-		members, _ := os.ReadDir(filepath.Join(g.hostDir(host), "members"))
+		members, _ := g.membersOn(host)
 		for _, m := range members {
-			database, name, _ := strings.Cut(m.Name(), ".")
-			one := copyOf{home: g.Home, database: database, name: name, host: host}
-			if one.id() == primary.id() {
+			if m.id() == primary.id() {
 				continue
 			}
-			all, _ := one.processes()
+			all, _ := m.processes()
 			pids = append(pids, first(all)...)
 		}
 	}
