@@ -43,6 +43,14 @@ func (w Wanted) Same(other Wanted) bool {
 	return maps.Equal(w.Parameters, other.Parameters) && w.bare() == other.bare()
 }
 
+// Copies is how many copies of the data there are besides the primary's.
+func (w Wanted) Copies() int {
+	if w.MultiAZ {
+		return w.Standbys + 1
+	}
+	return w.Standbys
+}
+
 // bare is a server without its parameters, which can be compared.
 func (w Wanted) bare() [8]any {
 	return [8]any{w.Class, w.Storage, w.IOPS, w.MultiAZ, w.Standbys, w.Cluster, w.Warm, w.Backups}

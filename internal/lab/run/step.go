@@ -207,10 +207,7 @@ func (d *doing) standbys(s experiment.Setting) (int, error) {
 		return 0, nil
 	}
 	w, err := d.Experiment.Wanted(s)
-	if err == nil && w.MultiAZ {
-		w.Standbys++
-	}
-	return w.Standbys, err
+	return w.Copies(), err
 }
 
 // catchUp waits until all standbys that are connected have replayed what is written by now. A figure for

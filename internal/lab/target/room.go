@@ -35,10 +35,7 @@ func room(free []int64, shared bool, need int64, w experiment.Wanted) error {
 	if storage := int64(w.Storage) << 30; storage > 0 && need > storage {
 		return fmt.Errorf("%w: the data and their WAL take about %s, and the server is to have storage of %s: raise storage, or make the data smaller", ErrRoom, gib(need), gib(storage))
 	}
-	members := 1 + w.Standbys
-	if w.MultiAZ {
-		members++
-	}
+	members := 1 + w.Copies()
 	if len(free) == 0 {
 		return nil // there is no host, which is refused elsewhere
 	}

@@ -73,10 +73,7 @@ func (h *Howdah) streams(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	want := h.now.Standbys
-	if h.now.MultiAZ {
-		want++
-	}
+	want := h.now.Copies()
 	var streaming int
 	const sql = "SELECT count(*) FROM pg_catalog.pg_stat_replication WHERE state = 'streaming' AND replay_lsn IS NOT NULL"
 	if err := conn.QueryRow(ctx, sql).Scan(&streaming); err != nil {
