@@ -127,8 +127,8 @@ func (b *ordersBeside) found(ctx context.Context, d *doing, began, whole time.Ti
 		}
 		d.ticks = append(d.ticks, result.Tick{Point: d.number, At: end.UTC(), Name: prefixBeside + "nopm", Value: nopm})
 	}
-	d.figure(prefixBeside+"nopm_before", meanOf(before))
-	d.figure(prefixBeside+"nopm_after", meanOf(after))
+	d.figure(prefixBeside+"nopm_before", mean(before))
+	d.figure(prefixBeside+"nopm_after", mean(after))
 	d.figure(prefixBeside+"reconnected", float64(b.result.Reconnected))
 	d.point.Errors = append(d.point.Errors, orderErrors(b.result)...)
 	if len(before) == 0 {
@@ -137,12 +137,4 @@ func (b *ordersBeside) found(ctx context.Context, d *doing, began, whole time.Ti
 	// What was acknowledged in part, or twice, breaks a condition.
 	d.tell("fault: check the warehouses")
 	return d.consistent(ctx)
-}
-
-func meanOf(all []float64) float64 {
-	sum := 0.0
-	for _, v := range all {
-		sum += v
-	}
-	return sum / float64(max(1, len(all)))
 }

@@ -228,12 +228,13 @@ func checkpointAt(rows []series.Row, end time.Time) (share float64, known bool) 
 	return 0, false
 }
 
+// mean is 0 if there is nothing.
 func mean(all []float64) float64 {
 	sum := 0.0
 	for _, each := range all {
 		sum += each
 	}
-	return sum / float64(len(all))
+	return sum / float64(max(1, len(all)))
 }
 
 // environment reads what is measured, once. A result that goes on in another environment says so.
