@@ -207,14 +207,11 @@ type visit struct {
 	until time.Time
 }
 
-func (v *visit) leave(ctx context.Context) {
-	if v.conn == nil {
-		return
+func (v *visit) leave() {
+	if v.conn != nil {
+		hangUp(v.conn)
+		v.conn = nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	v.conn.Close(ctx)
-	v.conn = nil
 }
 
 // enter gives a session that has not been there for too long.
@@ -222,7 +219,7 @@ func (r *round) enter(ctx context.Context, v *visit, name string) (err error) {
 	if v.conn != nil && time.Now().Before(v.until) {
 		return nil
 	}
-	v.leave(ctx)
+	v.leave()
 	v.conn, err = r.open(ctx, name)
 	v.until = time.Now().Add(stay)
 	return err
@@ -230,7 +227,7 @@ func (r *round) enter(ctx context.Context, v *visit, name string) (err error) {
 
 func (r *round) readDatabase(ctx context.Context, name string, missing map[postgres.File]postgres.Blocks, files []postgres.File) error {
 	var v visit
-	defer func() { v.leave(ctx) }()
+	defer v.leave()
 	size := int64(outsideBatch)
 	if r.leads {
 		size = leadsBatch
@@ -264,7 +261,7 @@ func (r *round) readDatabase(ctx context.Context, name string, missing map[postg
 // rest waits, outside of the database if it is for long. It reports false if ctx ends.
 func (r *round) rest(ctx context.Context, v *visit, long time.Duration) bool {
 	if time.Now().Add(long).After(v.until) {
-		v.leave(ctx)
+		v.leave()
 	}
 	return pace.Sleep(ctx, long)
 }

@@ -103,13 +103,12 @@ func (k *Keeper) forgetList(follows bool) {
 		return
 	}
 	err := postgres.Forget(k.dataDir())
-	k.forgot = err == nil
-	text := ""
-	if err != nil {
-		text = err.Error()
+	if k.forgot = err == nil; k.forgot {
+		k.unforgotten = ""
+		return
 	}
-	if text != "" && text != k.unforgotten {
+	if why := err.Error(); why != k.unforgotten {
+		k.unforgotten = why
 		k.agent.Log.Warn("a standby's list of what was cached", "member", k.id, "error", err)
 	}
-	k.unforgotten = text
 }

@@ -106,13 +106,17 @@ func (k *Keeper) forget() {
 }
 
 func (k *Keeper) drop() {
-	if k.conn == nil {
-		return
+	if k.conn != nil {
+		hangUp(k.conn)
+		k.conn = nil
 	}
+}
+
+// hangUp ends a session. A server that stands still is not waited for.
+func hangUp(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	k.conn.Close(ctx)
-	k.conn = nil
+	conn.Close(ctx)
 }
 
 // answers sets a primary up: again when PostgreSQL was started with the library, or without it.
