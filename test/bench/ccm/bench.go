@@ -25,7 +25,7 @@ type bench struct {
 	binary, dir   string
 	svg           string
 	costs         bool
-	rounds, scale int
+	rounds, scale, pairs int
 	iops, mbps    int
 	rate          int
 	free          bool

@@ -24,6 +24,7 @@ func main() {
 	flag.StringVar(&b.dir, "dir", "/var/tmp", "where everything is made; it must be a disk")
 	flag.StringVar(&b.svg, "svg", "", "the file for a plot of the seconds after a failover")
 	flag.BoolVar(&b.costs, "costs", true, "measure also what it costs, and how fast it fills a cache")
+	flag.IntVar(&b.pairs, "pairs", 12, "how often the cost is measured, with and without, 20 seconds each")
 	flag.IntVar(&b.rounds, "n", 3, "rounds, each with a warm and a cold standby")
 	flag.IntVar(&b.scale, "scale", 120, "of pgbench's tables: 120 is about 1.8 GB, and the cache has 2 GB")
 	flag.IntVar(&b.iops, "iops", 3000, "reads a second that the disk of each member serves: 3000, as RDS's gp3 does")
