@@ -6,7 +6,8 @@
 //
 // Invariants: what a member may not reach is neither read, written nor named in an answer. An object
 // that a member was told of is in the store, and is what the member signed. No request makes the
-// gateway hold more than a small, fixed amount of memory.
+// gateway hold more than a small, fixed amount of memory. Who was told that an object is not there does
+// not replace it, should it be there by then.
 package gateway
 
 import (
@@ -122,6 +123,8 @@ type holder struct {
 	writes   int
 	lists    int // bodies that are held in memory
 	uploads  int
+	// absent has objects, as REPOSITORY/KEY, that the holder was told are not there.
+	absent map[string]bool
 }
 
 // Gateway is an http.Handler. All methods may be called at the same time.

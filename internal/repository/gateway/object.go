@@ -26,18 +26,26 @@ func (c *call) get() error {
 		return err
 	}
 	if c.r.Method == http.MethodHead && c.r.Header.Get("Range") == "" {
-		object, err := s.Head(c.r.Context(), c.key)
-		if err = c.done(err); err == nil {
-			err = c.conditions(object)
-		}
-		if err != nil {
-			return err
-		}
-		c.describe(object, object.Size)
-		c.w.WriteHeader(http.StatusOK)
-		return nil
+		err = c.head(s)
+	} else {
+		err = c.send(s)
 	}
-	return c.send(s)
+	c.saw(err)
+	return err
+}
+
+// head says what is known of an object.
+func (c *call) head(s store.Store) error {
+	object, err := s.Head(c.r.Context(), c.key)
+	if err = c.done(err); err == nil {
+		err = c.conditions(object)
+	}
+	if err != nil {
+		return err
+	}
+	c.describe(object, object.Size)
+	c.w.WriteHeader(http.StatusOK)
+	return nil
 }
 
 // send answers with an object, or a part of it.
@@ -179,6 +187,9 @@ func (c *call) put() error {
 		return errBusy
 	}
 	defer release()
+	if err := c.first(s); err != nil {
+		return err
+	}
 	object, err := s.Put(c.r.Context(), c.key, b)
 	c.read()
 	if err := c.done(err); err != nil {

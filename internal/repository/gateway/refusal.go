@@ -36,6 +36,7 @@ var (
 	errXML               = &refusal{http.StatusBadRequest, "MalformedXML", "The body is not the XML that this request needs."}
 	errRange             = &refusal{http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The object ends before the range begins."}
 	errPrecondition      = &refusal{http.StatusPreconditionFailed, "PreconditionFailed", "The object is not the one that was asked for."}
+	errReplaced          = &refusal{http.StatusPreconditionFailed, "PreconditionFailed", "Somebody else made this object after this access key was told that it is not there."}
 	errNotModified       = &refusal{http.StatusNotModified, "NotModified", ""}
 )
 
