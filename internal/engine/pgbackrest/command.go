@@ -33,8 +33,14 @@ func (e Engine) ArchiveCommand(p backup.Place) string {
 	return setting(script(p, archiveName)) + ` "%p"`
 }
 
-// Create makes what pgBackRest calls a stanza.
-func (e Engine) Create(p backup.Place) []backup.Command { return e.each(p, "stanza-create") }
+// Create runs the script prepare, which makes what pgBackRest calls a stanza.
+func (e Engine) Create(p backup.Place) []backup.Command {
+	var commands []backup.Command
+	for _, access := range p.Repositories {
+		commands = append(commands, around(p, prepareName, access.Name))
+	}
+	return commands
+}
 
 // Renew upgrades the stanza, in pgBackRest's words.
 func (e Engine) Renew(p backup.Place) []backup.Command { return e.each(p, "stanza-upgrade") }

@@ -38,6 +38,9 @@ var backupScript string
 //go:embed restore.sh
 var restoreScript string
 
+//go:embed prepare.sh
+var prepareScript string
+
 //go:embed link.sh
 var linkScript string
 

@@ -25,6 +25,7 @@ const (
 	wrongKey   = "the repository's files cannot be read with this key: it is another repository, or another key"
 	otherData  = "the repository has the files of a server with another system identifier or major version"
 	noPrimary  = "the primary cannot be reached from its standby, or its host has another release of pgBackRest"
+	noList     = "the repository has WAL of this database, and no list of its backups"
 	notTheRepo = "the repository is not prepared, has no files of this database, or cannot be reached"
 )
 
@@ -49,6 +50,7 @@ var causes = []cause{
 	{code: 50, reason: "another backup of this database is being made"},
 	{code: 56, reason: "the database cannot be reached"},
 	{code: 82, reason: "WAL that the backup needs was not archived in time"},
+	{code: 55, pattern: regexp.MustCompile(`archive\.info exists but backup\.info is missing`), reason: noList, mute: true},
 	{code: 55, pattern: regexp.MustCompile(`archive\.info|backup\.info`), reason: notTheRepo, mute: true},
 	{code: 103, reason: notTheRepo},
 }

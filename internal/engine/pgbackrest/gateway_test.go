@@ -3,12 +3,14 @@ package pgbackrest
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +24,9 @@ import (
 	"howdah/internal/testkit/hometest"
 	"howdah/internal/testkit/pgtest"
 )
+
+// otherKey opens what KEY does, to another host.
+const otherKey = "OTHER"
 
 // Members reach repositories only through a gateway, with TLS.
 func TestConformanceThroughTheGateway(t *testing.T) {
@@ -63,7 +68,9 @@ func throughHandler(t testing.TB, s *pgtest.Server, name, database string, aroun
 	var written atomic.Int64
 	g := gateway.New(gateway.Config{Log: slog.New(slog.DiscardHandler), Written: func(gateway.Object) { written.Add(1) }})
 	g.SetRepository(name, open("id-"+name))
-	g.SetKey("KEY", "a secret of "+name, []gateway.Grant{{Repository: name, Database: database}})
+	for _, key := range []string{"KEY", otherKey} {
+		g.SetKey(key, "a secret of "+name, []gateway.Grant{{Repository: name, Database: database}})
+	}
 	t.Cleanup(func() {
 		if written.Load() == 0 {
 			t.Error("the gateway told of no object")
@@ -157,4 +164,76 @@ func (b *broken) Write(p []byte) (int, error) {
 		panic(http.ErrAbortHandler)
 	}
 	return n, err
+}
+
+// pgBackRest writes four files when it prepares a repository, and may be killed before each.
+func TestAPreparationThatIsKilledIsDoneLater(t *testing.T) {
+	t.Parallel()
+	for _, engine := range installed(t) {
+		for after := range 4 {
+			t.Run(fmt.Sprintf("%s, after %d", engine.Version, after), func(t *testing.T) {
+				t.Parallel()
+				var g gate
+				open := func(t testing.TB, s *pgtest.Server, name, database string) conformance.Repository {
+					return throughHandler(t, s, name, database, g.around)
+				}
+				conformance.RunKilled(t, conformance.Config{Engine: engine, Open: open}, g.hold, after)
+			})
+		}
+	}
+}
+
+// A host that was frozen while it prepared a repository spoils no backup of the next primary.
+func TestAFrozenPreparationReplacesNothing(t *testing.T) {
+	t.Parallel()
+	for _, engine := range installed(t) {
+		t.Run(engine.Version.String(), func(t *testing.T) {
+			t.Parallel()
+			var g gate
+			open := func(t testing.TB, s *pgtest.Server, name, database string) conformance.Repository {
+				return throughHandler(t, s, name, database, g.around)
+			}
+			conformance.RunFrozen(t, conformance.Config{Engine: engine, Open: open}, g.hold, func(a backup.Access) backup.Access {
+				a.Key = otherKey
+				return a
+			})
+		})
+	}
+}
+
+// gate holds one write, and lets all others through.
+type gate struct {
+	mu   sync.Mutex
+	left int
+	held chan struct{}
+	end  chan bool
+}
+
+func (g *gate) hold(after int) (<-chan struct{}, func(bool)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left, g.held, g.end = after, make(chan struct{}), make(chan bool, 1)
+	return g.held, func(through bool) { g.end <- through }
+}
+
+func (g *gate) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && g.holds() && !<-g.end {
+			panic(http.ErrAbortHandler)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// holds reports whether this write is held.
+func (g *gate) holds() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held == nil {
+		return false
+	}
+	if g.left--; g.left == -1 {
+		close(g.held)
+	}
+	return g.left == -1
 }

@@ -7,10 +7,12 @@
 // A backup of a standby has the standby's own server, and the primary's behind a server of
 // pgBackRest's on the primary's host. docs/design/backup.md says what keeps others out of it.
 //
-// Six scripts stand around the program, since they have to do what it does not:
+// Seven scripts stand around the program, since they have to do what it does not:
 //   - archive: on a standby it only asks whether a file is there, it gives files up where too many
 //     wait, and it pushes ahead to those repositories that work.
 //   - fetch: it ends recovery with an error where the program would say that there is no more WAL.
+//   - prepare: a repository whose preparation was killed is prepared to the end, where pgBackRest
+//     refuses.
 //   - backup, serve, link and restore: pgBackRest refuses tablespaces that are directories in pg_tblspc, as ours
 //     are. For it they are what a link in the data directory points to.
 package pgbackrest

@@ -16,6 +16,7 @@ const (
 	fetchName   = "fetch"
 	backupName  = "backup"
 	restoreName = "restore"
+	prepareName = "prepare"
 	serveName   = "serve"
 	linkName    = "link"
 	linkLock    = "link.lock"
@@ -23,7 +24,7 @@ const (
 
 var scripts = map[string]*string{
 	archiveName: &archiveScript, fetchName: &fetchScript, backupName: &backupScript, restoreName: &restoreScript,
-	serveName: &serveScript, linkName: &linkScript,
+	prepareName: &prepareScript, serveName: &serveScript, linkName: &linkScript,
 }
 
 func script(p backup.Place, name string) string { return filepath.Join(p.Dir, name) }

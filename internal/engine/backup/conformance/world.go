@@ -44,6 +44,16 @@ type world struct {
 // begin starts a server whose place has these repositories, and prepares them.
 func begin(t *testing.T, c Config, names ...string) *world {
 	t.Helper()
+	w := unprepared(t, c, names...)
+	for _, command := range w.engine.Create(w.place) {
+		w.must(command)
+	}
+	return w
+}
+
+// unprepared does so, and leaves the repositories as they are.
+func unprepared(t *testing.T, c Config, names ...string) *world {
+	t.Helper()
 	w := &world{
 		T: t, engine: c.Engine, repositories: map[string]Repository{},
 		server: pgtest.Start(t, pgtest.Options{Settings: "archive_mode = always\narchive_timeout = 0\n"}),
@@ -55,9 +65,6 @@ func begin(t *testing.T, c Config, names ...string) *world {
 	}
 	w.write(w.server, w.place)
 	archiveBy(w.server, w.engine.ArchiveCommand(w.place))
-	for _, command := range w.engine.Create(w.place) {
-		w.must(command)
-	}
 	return w
 }
 
