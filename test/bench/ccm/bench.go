@@ -22,14 +22,14 @@ const name = "bench"
 const class = "db.m5.large"
 
 type bench struct {
-	binary, dir   string
-	svg           string
-	costs         bool
+	binary, dir          string
+	svg                  string
+	costs                bool
 	rounds, scale, pairs int
-	iops, mbps    int
-	rate          int
-	free          bool
-	heat, after   time.Duration
+	iops, mbps           int
+	rate                 int
+	free                 bool
+	heat, after          time.Duration
 
 	rig   *rig.Rig
 	id    string // of the database
