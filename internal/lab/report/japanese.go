@@ -31,6 +31,7 @@ var japanese = map[string]string{
 var reasonsJapanese = map[string]string{
 	"foreign":           "ほかのプログラムがマシンの CPU の {0} を使いました（許容は {0t}）。",
 	"steal":             "ハイパーバイザがマシンの CPU の {0} を他に回しました（許容は {0t}）。",
+	"foreign_sessions":  "サーバでは、負荷以外のセッションが平均 {0} 件アクティブでした（許容は {0t} 件）。",
 	"free":              "ディスクの空きは {0} でした。満杯に近いディスクは遅くなります。",
 	"clock":             "時計が {0} 飛びました。",
 	"errors":            "トランザクションの {0} が失敗しました（許容は {0t}）。",

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -80,7 +81,7 @@ type watching struct {
 }
 
 func (d *doing) watch(ctx context.Context) (*watching, error) {
-	observer, err := observe.Open(ctx, observe.Config{Conn: d.server().Config(), Sample: sampleEvery})
+	observer, err := observe.Open(ctx, observe.Config{Conn: d.server().Config(), Load: loadName, Sample: sampleEvery})
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +125,7 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 	if o.Observed.Rows == 0 {
 		o.Failed = strings.TrimPrefix(o.Failed+"; it was too short: nothing was seen", "; ")
 	}
+	hidden(&o)
 	o.Load.CheckpointTPS = checkpointTPS(w.rows, d.ticks, d.number, prefix+"tps")
 	o.Judge(nil)
 	d.point.Observed = append(d.point.Observed, o)
@@ -140,6 +142,22 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 			d.ticks = append(d.ticks, result.Tick{Point: d.number, At: time.UnixMilli(row.At).UTC(), Name: name, Value: row.Values[name]})
 		}
 	}
+}
+
+// sessionColumns are the beginnings of what is known of the load's sessions, and of others.
+var sessionColumns = []string{series.Active, series.Sessions, series.WaitPrefix, series.LockWaiting, series.LockOnPrefix}
+
+// hidden leaves out what is known of sessions if none was the load's, although that did something: what is
+// between it and the server, such as a pooler, may call its sessions otherwise.
+func hidden(o *result.Observation) {
+	sessions, known := o.Observed.Mean(series.Sessions)
+	if !known || sessions > 0 || o.Load.TPS <= 0 {
+		return
+	}
+	maps.DeleteFunc(o.Observed.Columns, func(column string, _ series.Stat) bool {
+		return slices.ContainsFunc(sessionColumns, func(begin string) bool { return strings.HasPrefix(column, begin) })
+	})
+	o.Missing = append(o.Missing, "sessions: none is called "+loadName+" on the server: what is between may call them otherwise")
 }
 
 // lacks says which limit a server was to have and has not, as its processes are seen; "": none. What is

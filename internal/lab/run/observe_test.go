@@ -1,10 +1,14 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
@@ -35,6 +39,7 @@ func TestAPointIsObserved(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	server.Follow("second", pgtest.Options{})
 	o := given(t, server, watched)
+	sleeps(t, server)
 	r, err := Run(t.Context(), o)
 	if err != nil || len(r.Points) != 2 {
 		t.Fatalf("%+v, %v", r, err)
@@ -53,6 +58,10 @@ func TestAPointIsObserved(t *testing.T) {
 	}
 	if l := seen.Load; l.Clients != 8 || l.TPS <= 0 || l.LatencyMS <= 0 || l.RoundTrips != 7 || l.Cores < 1 {
 		t.Errorf("the load is %+v", l)
+	}
+	// Another program's session is no part of the load, and is told.
+	if others, _ := seen.Observed.Mean(series.SessionsForeign); others < 0.9 || seen.Verdict.Cause != verdict.Noise || seen.Observed.Columns["wait.Timeout:PgSleep"].Mean > 0 {
+		t.Errorf("%v sessions of others, %s", others, seen.Verdict.Cause)
 	}
 	// What the counters say is what pgbench says, but for what connecting and observing take.
 	commits := seen.Counters["db.commits"]
@@ -80,6 +89,19 @@ func TestAPointIsObserved(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(ticks, func(t result.Tick) bool { return t.Point == 1 && t.Name == series.ActiveLock && t.Value > 0 }) {
 		t.Errorf("%d ticks, %v", len(ticks), err)
 	}
+}
+
+// sleeps has another program's session at work until the test ends.
+func sleeps(t *testing.T, server *pgtest.Server) {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var sleeping sync.WaitGroup
+	sleeping.Go(func() { _, _ = conn.Exec(ctx, "SELECT pg_sleep(1000)") }) // it is ended by the test
+	t.Cleanup(func() { cancel(); sleeping.Wait(); conn.Close(context.WithoutCancel(ctx)) })
 }
 
 // A target that cannot be observed is measured all the same. So is one that nobody wants to observe.
@@ -193,6 +215,25 @@ func TestChanges(t *testing.T) {
 	}
 	if got := changes(before, reading("2", after)); len(got) != 0 {
 		t.Errorf("over a restart: %v", got)
+	}
+}
+
+// Sessions under another name are not taken for no sessions.
+func TestSessionsThatAreHidden(t *testing.T) {
+	t.Parallel()
+	seen := func(sessions, tps float64) result.Observation {
+		return result.Observation{Load: verdict.Load{TPS: tps}, Observed: series.Summary{Columns: map[string]series.Stat{
+			series.Sessions: {Mean: sessions}, series.Active: {}, series.ActiveCPU: {}, series.SessionsForeign: {Mean: 8}, series.LockWaiting: {}, series.Commits: {Mean: 9},
+		}}}
+	}
+	for what, c := range map[string]struct {
+		o       result.Observation
+		columns int
+	}{"none of the load's": {seen(0, 100), 1}, "some": {seen(4, 100), 6}, "a load that did nothing": {seen(0, 0), 6}} {
+		hidden(&c.o)
+		if len(c.o.Observed.Columns) != c.columns || (len(c.o.Missing) == 1) != (c.columns == 1) {
+			t.Errorf("%s: %+v", what, c.o)
+		}
 	}
 }
 

@@ -51,7 +51,10 @@ func (d *doing) step(ctx context.Context, step experiment.Step, s experiment.Set
 	}
 }
 
-func (d *doing) server() address.Server { return d.Target.At().In(target.Schema) }
+// loadName is what the sessions of a load are called on the server. Those of others do not count as its own.
+const loadName = "howdah-load"
+
+func (d *doing) server() address.Server { return d.Target.At().In(target.Schema).As(loadName) }
 
 func (d *doing) figure(name string, value float64) {
 	if d.point.Figures == nil {

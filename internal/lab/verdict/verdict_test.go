@@ -71,6 +71,13 @@ func TestJudge(t *testing.T) {
 			cause: RowLock, subject: "Lock:transactionid",
 		},
 		{
+			name: "others use the server", columns: with(waits(numbers{"CPU": 1}), numbers{series.SessionsForeign: 2}),
+			cause: Noise, says: "On average 2.00 sessions of others were active on the server; 0.250 may be.",
+		},
+		{
+			name: "others use the server for moments", columns: with(waits(numbers{"Lock:transactionid": 9}), numbers{series.SessionsForeign: 0.1}), cause: RowLock,
+		},
+		{
 			name: "the hypervisor takes CPU", columns: with(waits(numbers{"CPU": 1}), numbers{series.MachineCPUs: 2, series.MachineSteal: 0.04}),
 			cause: Noise, says: "2.0 % of the machine's CPUs to others",
 		},
