@@ -7,6 +7,27 @@ import (
 	"howdah/internal/observe/wait"
 )
 
+// ioLimit: the server reads or writes as often as it may, and its sessions wait for that. Who waits for a
+// lock waits for who holds it, and is left aside.
+func ioLimit(e Evidence) (Finding, bool) {
+	reasons := append(e.limit("write"), e.limit("read")...)
+	free := e.mean(series.Active) - e.mean(series.ActiveLock)
+	if len(reasons) == 0 || free <= 0 {
+		return Finding{}, false
+	}
+	share := (e.mean(series.ActiveIO) + e.mean(series.ActiveWAL)) / free
+	if share < waitShare {
+		return Finding{}, false
+	}
+	reasons = append(reasons, reason("io_waits", fmt.Sprintf("Of the active sessions that waited for no lock, %s waited for data files or WAL.", percent(share)),
+		Figure{"io_share", share, "share", waitShare}))
+	subject := "writes"
+	if reasons[0].Key == "read_limit" {
+		subject = "reads"
+	}
+	return Finding{Cause: IOLimit, Subject: subject, Sentence: "The limit of I/O operations limits it: the server does nearly as many as it may.", Reasons: reasons}, true
+}
+
 // walCommit: sessions write and flush WAL, or wait for who does.
 func walCommit(e Evidence) (Finding, bool) {
 	share := e.of(wait.WAL)

@@ -24,6 +24,7 @@ const (
 	Client      Cause = "client"      // the load generator
 	Network     Cause = "network"     // round trips between generator and server
 	CPU         Cause = "cpu"         // the server's CPUs, or what it may use of them
+	IOLimit     Cause = "io_limit"    // what the server may read or write
 	WAL         Cause = "wal"         // writing and flushing WAL: commits
 	RowLock     Cause = "row_lock"    // sessions change the same rows
 	Lock        Cause = "lock"        // another lock of SQL, by its name
@@ -94,7 +95,7 @@ type rule func(Evidence) (Finding, bool)
 
 // rules in their order.
 var rules = []rule{
-	noise, generatorCPU, idleServer, cpu, walCommit, locks, reads, writes, temporary, replication, lwlock, checkpoint, otherWait,
+	noise, generatorCPU, idleServer, cpu, ioLimit, walCommit, locks, reads, writes, temporary, replication, lwlock, checkpoint, otherWait,
 }
 
 // Judge says what limited the throughput.

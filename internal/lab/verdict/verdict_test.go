@@ -174,11 +174,27 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "reads that are limited", load: Load{Clients: 8}, columns: with(waits(numbers{"IO:DataFileRead": 6, "CPU": 1}), numbers{series.ServerReadOps: 99, series.ServerReadLimit: 100}),
-			cause: ReadIO, says: "The server may do 100 reads a second, and did 99.0.",
+			cause: IOLimit, says: "The server may do 100 reads a second, and did 99.0.",
 		},
 		{
 			name: "commits whose writes are limited", load: Load{Clients: 8}, columns: with(waits(numbers{"LWLock:WALWrite": 4}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}),
-			cause: WAL, says: "The server may do 50.0 writes a second, and did 49.0.",
+			cause: IOLimit, says: "The server may do 50.0 writes a second, and did 49.0.",
+		},
+		{
+			name: "locks whose holders wait for writes that are limited", load: Load{Clients: 16},
+			columns: with(waits(numbers{"Lock:tuple": 14, "IO:WALSync": 1, "CPU": 0.1}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}),
+			cause:   IOLimit, says: "Of the active sessions that waited for no lock, 91 % waited for data files or WAL.",
+		},
+		{
+			name: "locks whose holders compute while others write", load: Load{Clients: 16},
+			columns: with(waits(numbers{"Lock:tuple": 14, "IO:WALSync": 0.1, "CPU": 1}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}), cause: RowLock,
+		},
+		{
+			name: "locks, and writes far below their limit", load: Load{Clients: 16},
+			columns: with(waits(numbers{"Lock:tuple": 14, "IO:WALSync": 1}), numbers{series.ServerWriteOps: 20, series.ServerWriteLimit: 50}), cause: RowLock,
+		},
+		{
+			name: "all wait for locks", load: Load{Clients: 16}, columns: with(waits(numbers{"Lock:tuple": 14}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}), cause: RowLock,
 		},
 		{
 			name: "reads by helpers, as version 18 does", load: Load{Clients: 8}, columns: waits(numbers{"IO:AioIoCompletion": 6, "CPU": 1}), cause: ReadIO, subject: "IO:AioIoCompletion",
