@@ -202,7 +202,7 @@ func (o *Observer) connect(ctx context.Context) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.missing, o.local = missing, o.server != nil
+	o.missing, o.local = missing, found
 	return nil
 }
 

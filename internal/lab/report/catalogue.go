@@ -86,6 +86,7 @@ var catalogue = []struct {
 	{"restore_s", known{experiment.Text{English: "Restore", Japanese: "復元時間"}, "s", "faults"}},
 	{"server_cpu_percent", known{experiment.Text{English: "Server's CPU", Japanese: "サーバ CPU"}, "%", "server"}},
 	{"machine_cpu_percent", known{experiment.Text{English: "Machine's CPU", Japanese: "マシン全体 CPU"}, "%", "server"}},
+	{"client_machine_cpu_percent", known{experiment.Text{English: "CPU of the generator's machine", Japanese: "負荷生成側マシンの CPU"}, "%", "server"}},
 	{"read_iops", known{experiment.Text{English: "Reads", Japanese: "読み込み"}, "IOPS", "server"}},
 	{"write_iops", known{experiment.Text{English: "Writes", Japanese: "書き込み"}, "IOPS", "server"}},
 	{"read_mb_s", known{experiment.Text{English: "Read", Japanese: "読み込み量"}, "MB/s", "server"}},

@@ -18,7 +18,8 @@ type figure struct {
 var figures = append(waits(), []figure{
 	{"aas", mean1(series.Active, 1)},
 	{"server_cpu_percent", serverCPU},
-	{"machine_cpu_percent", part(series.MachineCPU, series.MachineCPUs)},
+	{"machine_cpu_percent", machineCPU(false)},
+	{"client_machine_cpu_percent", machineCPU(true)},
 	{"read_iops", first(series.ServerReadOps, series.DeviceReadOps, 1)},
 	{"write_iops", first(series.ServerWriteOps, series.DeviceWriteOps, 1)},
 	{"read_mb_s", first(series.ServerReadBytes, series.DeviceReadBytes, 1e-6)},
@@ -65,6 +66,14 @@ func part(of, all string) func(result.Observation) (float64, bool) {
 			return 0, false
 		}
 		return 100 * part / whole, true
+	}
+}
+
+// machineCPU is that of the server's machine, or of the load generator's if the server is elsewhere.
+func machineCPU(elsewhere bool) func(result.Observation) (float64, bool) {
+	return func(o result.Observation) (float64, bool) {
+		share, known := part(series.MachineCPU, series.MachineCPUs)(o)
+		return share, known && o.Elsewhere == elsewhere
 	}
 }
 

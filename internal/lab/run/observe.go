@@ -126,6 +126,9 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 		o.Failed = strings.TrimPrefix(o.Failed+"; it was too short: nothing was seen", "; ")
 	}
 	hidden(&o)
+	if o.Elsewhere = !w.observer.Local(); o.Elsewhere {
+		o.Missing = append(o.Missing, "the server's machine: it is another one, so that CPU is seen of the load generator's machine alone")
+	}
 	o.Load.CheckpointTPS = checkpointTPS(w.rows, d.ticks, d.number, prefix+"tps")
 	o.Judge(nil)
 	d.point.Observed = append(d.point.Observed, o)

@@ -237,6 +237,23 @@ func TestSessionsThatAreHidden(t *testing.T) {
 	}
 }
 
+// What a machine does is the server's, or the load generator's.
+func TestTheMachineOfAFigure(t *testing.T) {
+	t.Parallel()
+	columns := map[string]series.Stat{series.MachineCPU: {Mean: 1}, series.MachineCPUs: {Mean: 2}}
+	for elsewhere, want := range map[bool]string{false: "machine_cpu_percent", true: "client_machine_cpu_percent"} {
+		got := map[string]float64{}
+		for _, f := range figures {
+			if value, known := f.of(result.Observation{Elsewhere: elsewhere, Observed: series.Summary{Columns: columns}}); known {
+				got[f.name] = value
+			}
+		}
+		if len(got) != 1 || got[want] != 50 {
+			t.Errorf("%t: %v", elsewhere, got)
+		}
+	}
+}
+
 func TestStandbysByName(t *testing.T) {
 	t.Parallel()
 	got := standbys(map[string]float64{"standby.db.a#2.replay_lag_bytes": 7, "standby.b.sync": 1, "slot.x.active": 1})

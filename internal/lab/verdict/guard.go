@@ -29,7 +29,11 @@ func noise(e Evidence) (Finding, bool) {
 			Figure{"foreign_share", share, "share", mostForeign}))
 	}
 	if share, known := e.share(series.MachineSteal, series.MachineCPUs); known && share > mostSteal {
-		f.Reasons = append(f.Reasons, reason("steal", fmt.Sprintf("The hypervisor gave %s of the machine's CPUs to others; %s are allowed.", percent(share), percent(mostSteal)),
+		key, machine := "steal", "the machine's CPUs"
+		if e.Elsewhere {
+			key, machine = "steal_client", "the CPUs of the load generator's machine"
+		}
+		f.Reasons = append(f.Reasons, reason(key, fmt.Sprintf("The hypervisor gave %s of %s to others; %s are allowed.", percent(share), machine, percent(mostSteal)),
 			Figure{"steal_share", share, "share", mostSteal}))
 	}
 	if others, known := e.Observed.Mean(series.SessionsForeign); known && others > mostSessions {

@@ -35,9 +35,21 @@ const (
 	heldBack = 1
 )
 
-// generatorCPU: the generator itself has no CPU left.
+// machine returns how much of its CPUs the generator's machine uses, which may be the server's, too.
+func (e Evidence) machine() (share float64, known bool) {
+	return e.share(series.MachineCPU, series.MachineCPUs)
+}
+
+// generatorCPU: the generator itself has no CPU left, or its machine, if the server is on another one.
 func generatorCPU(e Evidence) (Finding, bool) {
 	used, known := e.Observed.Mean(series.GeneratorCPU)
+	if all, seen := e.machine(); e.Elsewhere && seen && all >= machineFull {
+		return Finding{
+			Cause: Client, Key: "client_machine", Subject: "CPU", Sentence: "The load generator limits it: its machine has no CPU left.",
+			Reasons: []Reason{reason("client_machine_cpu", fmt.Sprintf("All programs together used %s of the CPUs of the load generator's machine.", percent(all)),
+				Figure{"machine_cpu_share", all, "share", machineFull})},
+		}, true
+	}
 	if !known || e.Load.Cores <= 0 || used/e.Load.Cores < generatorFull {
 		return Finding{}, false
 	}
@@ -89,7 +101,7 @@ func (e Evidence) serverWorks() bool {
 	cpus, known := e.Observed.Mean(series.MachineCPUs)
 	used, also := e.Observed.Mean(series.MachineCPU)
 	ours := used - e.mean(series.MachineForeign) // strangers do not make the server's sessions idle
-	return !own && known && also && ours >= serverFull*cpus
+	return !e.Elsewhere && !own && known && also && ours >= serverFull*cpus
 }
 
 // underWay returns the share of the time in which a client has a transaction under way.
@@ -128,7 +140,7 @@ func cpu(e Evidence) (Finding, bool) {
 		return Finding{}, false
 	}
 	throttled, _ := e.Observed.Mean(series.ServerThrottled)
-	machine, seen := e.share(series.MachineCPU, series.MachineCPUs)
+	machine, seen := e.machine()
 	f := Finding{Cause: CPU, Key: "cpu_class", Subject: "class", Sentence: fmt.Sprintf("The CPU limits it: the server may use %s CPUs.", number(limit))}
 	spent := reason("server_cpu", fmt.Sprintf("The server used %s of its %s CPUs.", percent(used), number(limit)),
 		Figure{"server_cpu_share", used, "share", serverFull}, Figure{Name: "server_cpus", Value: limit, Unit: "cores"})

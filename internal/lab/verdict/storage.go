@@ -138,7 +138,8 @@ func (e Evidence) pressure() (float64, bool) {
 	if own, known := e.Observed.Mean(series.ServerPSIIO); known {
 		return own, true
 	}
-	return e.Observed.Mean(series.MachinePSIIO)
+	machine, known := e.Observed.Mean(series.MachinePSIIO)
+	return machine, known && !e.Elsewhere
 }
 
 // device says what the disks did, if that is known, and how much of it the server may.

@@ -150,7 +150,7 @@ func (e Evidence) cpuSeen() bool {
 func (e Evidence) cpuLeft() bool {
 	used, known := e.serverCPU()
 	limit, _, _ := e.cpuLimit()
-	machine, seen := e.share(series.MachineCPU, series.MachineCPUs)
+	machine, seen := e.machine()
 	if !known {
 		return e.mean(series.ActiveCPU) < 1 // it does not fill a single one
 	}

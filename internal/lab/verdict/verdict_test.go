@@ -326,6 +326,41 @@ func TestSessionsThatCompute(t *testing.T) {
 	}
 }
 
+// Of a server on another machine nothing is said by the CPU of the load generator's.
+func TestAServerElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		columns numbers
+		load    Load
+		cause   Cause
+		key     string
+		says    string
+	}{
+		"the generator's machine is full": {
+			columns: with(waits(numbers{"CPU": 6}), numbers{series.MachineCPUs: 2, series.MachineCPU: 1.95, series.GeneratorCPU: 0.5}), load: Load{Clients: 8, Cores: 2},
+			cause: Client, key: "client_machine", says: "All programs together used 98 % of the CPUs of the load generator's machine.",
+		},
+		"it is not": {
+			columns: with(waits(numbers{"CPU": 6}), numbers{series.MachineCPUs: 2, series.MachineCPU: 1.8}), load: Load{Clients: 8, Cores: 2}, cause: Unknown, key: "unknown_cpu",
+		},
+		"sessions are idle, and the generator's machine is busy": {
+			columns: with(waits(numbers{"CPU": 0.2}), numbers{series.MachineCPUs: 2, series.MachineCPU: 1.85}), load: Load{Clients: 8, Cores: 2}, cause: Client, key: "client_rate",
+		},
+		"its hypervisor": {
+			columns: with(waits(numbers{"CPU": 6}), numbers{series.MachineCPUs: 2, series.MachineCPU: 1, series.MachineSteal: 0.4}), cause: Noise, key: "noise",
+			says: "The hypervisor gave 20 % of the CPUs of the load generator's machine to others; 1.0 % are allowed.",
+		},
+		"its pressure": {
+			columns: with(waits(numbers{"IO:DataFileRead": 1.5, "CPU": 5}), numbers{series.HitRatio: 0.9, series.MachinePSIIO: 0.4}), cause: Unknown, key: "unknown_cpu",
+		},
+	} {
+		v := Judge(Evidence{Observed: observed(c.columns), Load: c.load, Elsewhere: true})
+		if v.Cause != c.cause || v.Key != c.key || !strings.Contains(texts(v.Finding), c.says) {
+			t.Errorf("%s: %+v", name, v)
+		}
+		proper(t, v)
+	}
+}
+
 // Under noise the rest is told, too: it may hold when the noise is gone.
 func TestWhatElseMatchesIsTold(t *testing.T) {
 	noisy := numbers{series.MachineCPUs: 2, series.MachineForeign: 1}
