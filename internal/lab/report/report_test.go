@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/plot/vg/draw"
+
 	"howdah/internal/failover/postmortem"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/result"
@@ -206,6 +208,39 @@ func TestSideBySide(t *testing.T) {
 }
 
 // What is not of the same thing is not compared. The servers may differ.
+func TestPointsThatTheGeneratorLimitsAreHollow(t *testing.T) {
+	t.Parallel()
+	r, ticks := found(t)
+	for n, s := range r.Settings {
+		if s.Setting == "tables=logged clients=4" {
+			r.Settings[n].Limits = []result.Limit{{Finding: verdict.Finding{Cause: verdict.Client}}, {Prefix: "read_", Finding: verdict.Finding{Cause: verdict.WAL}}}
+		}
+	}
+	e, err := Experiment(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := writer{r: r, e: e, ticks: ticks, language: "en"}
+	f := swept(e)
+	full := draw.GlyphStyle{Shape: draw.CircleGlyph{}, Radius: 2}
+	for n, l := range w.lines(*f, "tps") {
+		for _, p := range l.points {
+			_, ring := p.glyph(full).Shape.(draw.RingGlyph)
+			if want := n == 0 && p.x == 4; p.hollow != want || ring != want {
+				t.Errorf("line %d at %v: %t, %t", n, p.x, p.hollow, ring)
+			}
+		}
+	}
+	before, err := w.sweep(*f, "tps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Settings[1].Limits, r.Settings[0].Limits = nil, nil
+	if after, err := w.sweep(*f, "tps"); err != nil || bytes.Equal(before.SVG, after.SVG) {
+		t.Errorf("nothing of it is drawn: %v", err)
+	}
+}
+
 func TestResultsThatAreUnlike(t *testing.T) {
 	t.Parallel()
 	const values = "values: {scale: 1, class: db.m5.large, seconds: 3}\nserver: {class: $class}\nneeds: [howdah]\n"

@@ -29,12 +29,12 @@ func noise(e Evidence) (Finding, bool) {
 			Figure{"foreign_share", share, "share", mostForeign}))
 	}
 	if share, known := e.share(series.MachineSteal, series.MachineCPUs); known && share > mostSteal {
-		key, machine := "steal", "the machine's CPUs"
+		stolen := Figure{"steal_share", share, "share", mostSteal}
+		why := reason("steal", fmt.Sprintf("The hypervisor gave %s of the machine's CPUs to others; %s are allowed.", percent(share), percent(mostSteal)), stolen)
 		if e.Elsewhere {
-			key, machine = "steal_client", "the CPUs of the load generator's machine"
+			why = reason("steal_client", fmt.Sprintf("The hypervisor gave %s of the CPUs of the load generator's machine to others; %s are allowed.", percent(share), percent(mostSteal)), stolen)
 		}
-		f.Reasons = append(f.Reasons, reason(key, fmt.Sprintf("The hypervisor gave %s of %s to others; %s are allowed.", percent(share), machine, percent(mostSteal)),
-			Figure{"steal_share", share, "share", mostSteal}))
+		f.Reasons = append(f.Reasons, why)
 	}
 	if others, known := e.Observed.Mean(series.SessionsForeign); known && others > mostSessions {
 		f.Reasons = append(f.Reasons, reason("foreign_sessions", fmt.Sprintf("On average %s sessions of others were active on the server; %s may be.", number(others), number(mostSessions)),
