@@ -257,6 +257,7 @@ type compareView struct {
 	Quick           bool
 	Sides           [][2]string
 	Findings        []finding
+	Chance          string
 	Differs         [][3]string
 	Only            []string
 	Plots           []plotView
@@ -280,7 +281,7 @@ func comparison(a, b writer, s SideBySide) ([]byte, error) {
 	}
 	v := compareView{
 		W: words[a.language], Style: template.CSS(styleText), Title: a.e.Title.In(a.language), Question: a.e.Question.In(a.language), Quick: a.r.Quick || b.r.Quick, //nolint:gosec // it is ours
-		Findings: w.findings(), Differs: differs(a, b), Only: s.Only, Plots: views, Tables: w.tables(), Names: [2]string{s.First.Name, s.Second.Name},
+		Findings: w.findings(), Chance: w.chance(), Differs: differs(a, b), Only: s.Only, Plots: views, Tables: w.tables(), Names: [2]string{s.First.Name, s.Second.Name},
 	}
 	for n, each := range []writer{a, b} {
 		name := v.Names[n]

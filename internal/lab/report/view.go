@@ -20,6 +20,7 @@ type pageView struct {
 	Quick                bool
 	Measured, Unfinished string
 	Findings             []finding
+	Chance               string
 	Knees                []string
 	Faults               []faultView
 	Limits               []limitView
@@ -89,7 +90,7 @@ type runView struct {
 func (w writer) view(plots []Plot) pageView {
 	v := pageView{
 		W: words[w.language], Style: template.CSS(styleText), Title: w.e.Title.In(w.language), Question: w.e.Question.In(w.language), Quick: w.r.Quick, //nolint:gosec // it is ours
-		Findings: w.findings(), Knees: w.knees(), Faults: w.faults(), Limits: w.limits(), Tables: w.tables(), Runs: w.runs(), Steps: w.steps(), Commands: w.commands(),
+		Findings: w.findings(), Chance: w.chance(), Knees: w.knees(), Faults: w.faults(), Limits: w.limits(), Tables: w.tables(), Runs: w.runs(), Steps: w.steps(), Commands: w.commands(),
 		Order: fmt.Sprintf(word(w.language, "order"), w.e.Runs), Problems: w.problems(), Source: w.r.Source,
 	}
 	v.Environment, v.Settings = w.environment()
@@ -157,6 +158,18 @@ func (w writer) findings() (all []finding) {
 		})
 	}
 	return all
+}
+
+// chance says how many differences would be carried if there were none at all; "": that is no question.
+func (w writer) chance() string {
+	expected := 0.0
+	for _, c := range w.r.Comparisons {
+		expected += stats.ByChance(min(c.Figures.Base.Runs, c.Figures.Other.Runs))
+	}
+	if len(w.r.Comparisons) < 2 || w.r.Quick || expected == 0 {
+		return ""
+	}
+	return fmt.Sprintf(word(w.language, "chance"), len(w.r.Comparisons), fmt.Sprintf("%.2g", expected))
 }
 
 // why says why a comparison carries nothing.

@@ -164,6 +164,27 @@ func Compare(base, other []float64) (Comparison, error) {
 	return c, nil
 }
 
+// ByChance is how likely Compare finds a difference carried between two settings with so many runs of each,
+// if both are alike. Whoever compares much finds something.
+func ByChance(runs int) float64 {
+	if runs < FewestRuns {
+		return 0
+	}
+	ways := orders(runs, runs)
+	all, carried := 0.0, 0.0
+	for _, w := range ways {
+		all += w
+	}
+	tail := 0.0 // both ends, so far
+	for u := range len(ways) / 2 {
+		tail += 2 * ways[u]
+		if u == 0 || tail/all <= likely {
+			carried = tail
+		}
+	}
+	return carried / all
+}
+
 // short is a figure with three digits that count, or all before the point.
 func short(f float64) string {
 	if math.Abs(f) >= 1000 {
