@@ -220,7 +220,7 @@ func differs(a, b writer) (all [][3]string) {
 	if a.r.Howdah != b.r.Howdah {
 		all = append(all, [3]string{"howdah", a.r.Howdah, b.r.Howdah})
 	}
-	one, two := a.facts(), b.facts()
+	one, two := a.facts(a.environment()), b.facts(b.environment())
 	for _, name := range slices.Sorted(maps.Keys(one)) {
 		if two[name] != one[name] {
 			all = append(all, [3]string{name, one[name], two[name]})
@@ -233,10 +233,9 @@ func differs(a, b writer) (all [][3]string) {
 	return all
 }
 
-// facts are the rows of the environment and the settings, by name.
-func (w writer) facts() map[string]string {
+// facts are rows of an environment and its settings, by name.
+func (w writer) facts(rows [][2]string, settings [][3]string) map[string]string {
 	all := map[string]string{}
-	rows, settings := w.environment()
 	for _, r := range rows {
 		if r[0] == word(w.language, "env_storage") { // how much is free changes by itself, and comes last
 			r[1] = r[1][:max(0, strings.LastIndex(r[1], ", "))]

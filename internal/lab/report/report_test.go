@@ -19,6 +19,7 @@ import (
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe/environment"
+	"howdah/internal/observe/machine"
 	"howdah/internal/observe/series"
 )
 
@@ -206,6 +207,29 @@ func TestSideBySide(t *testing.T) {
 		t.Errorf("%d plots", strings.Count(text, "<svg"))
 	}
 	says(t, filepath.Join(out, "compare.ja.html"), "交互に測定されたものではありません", "の 2 倍です")
+}
+
+// Servers of other settings are told by what differs.
+func TestSeveralServers(t *testing.T) {
+	t.Parallel()
+	r, _ := found(t)
+	other := *r.Environment
+	other.Database.SizeBytes, other.Limits = 5, &machine.Limits{CPUs: 2}
+	other.Database.Settings = map[string]environment.Setting{"work_mem": {Value: "9", Unit: "MB"}}
+	r.Servers = []result.Server{
+		{Settings: []string{"tables=logged clients=1", "tables=logged clients=4"}, Environment: *r.Environment},
+		{Settings: []string{"tables=unlogged clients=1", "tables=unlogged clients=4"}, Environment: other},
+		{Settings: []string{"tables=half clients=1"}, Environment: *r.Environment},
+	}
+	dir := kept(t, t.TempDir(), r, nil)
+	if err := Write(dir, Languages...); err != nil {
+		t.Fatal(err)
+	}
+	text := says(t, filepath.Join(dir, "report.html"), "With Tables unlogged</td>", "Limits of its class 2 CPU; work_mem 9 MB; shared_buffers –</td>")
+	if strings.Contains(text, "With Tables half") {
+		t.Error("a server that does not differ is told")
+	}
+	says(t, filepath.Join(dir, "report.ja.html"), "テーブル unlogged の場合")
 }
 
 func TestPointsThatTheGeneratorLimitsAreHollow(t *testing.T) {

@@ -30,8 +30,11 @@ type Result struct {
 	Began      time.Time `json:"began"`
 	Ended      time.Time `json:"ended,omitzero"` // zero: it goes on, or was broken off
 	Target     Target    `json:"target"`
-	// Environment is what was measured, as it was when the run began; nil: it could not be read.
+	// Environment is what was measured, as it was after the first point; nil: it could not be read.
 	Environment *environment.Environment `json:"environment,omitempty"`
+	// Servers has each server that settings wanted, in the order in which they were measured. The first one
+	// is Environment.
+	Servers []Server `json:"servers,omitempty"`
 	// Source is the text of the experiment, so that it can be run again.
 	Source string  `json:"source"`
 	Points []Point `json:"points"`
@@ -40,6 +43,12 @@ type Result struct {
 	Settings    []Setting    `json:"settings,omitempty"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 	Problems    []string     `json:"problems,omitempty"` // all that failed, in words
+}
+
+// Server is what some of the settings were measured on, as it was after the first point there.
+type Server struct {
+	Settings    []string                `json:"settings"` // their keys
+	Environment environment.Environment `json:"environment"`
 }
 
 // Target is what was measured.

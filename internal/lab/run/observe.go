@@ -14,8 +14,6 @@ import (
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe"
-	"howdah/internal/observe/environment"
-	"howdah/internal/observe/machine"
 	"howdah/internal/observe/series"
 )
 
@@ -256,26 +254,6 @@ func mean(all []float64) float64 {
 		sum += each
 	}
 	return sum / float64(max(1, len(all)))
-}
-
-// environment reads what is measured, once. A result that goes on in another environment says so.
-func (d *doing) environment(ctx context.Context, r *result.Result) {
-	conn, err := d.connect(ctx)
-	if err == nil {
-		defer conn.Close(context.WithoutCancel(ctx))
-		var found environment.Environment
-		if found, err = environment.Read(ctx, conn, machine.System{}); err == nil {
-			switch {
-			case r.Environment == nil:
-				r.Environment = &found
-			// A Howdah makes another database for what is missing: that is no change of what was measured.
-			case r.Target.Kind != "howdah" && r.Environment.Hash() != found.Hash():
-				r.Problems = append(r.Problems, fmt.Sprintf("the environment has changed since the run began, as seen at %s", found.At.Format(time.RFC3339)))
-			}
-			return
-		}
-	}
-	r.Problems = append(r.Problems, "the environment could not be read: "+err.Error())
 }
 
 // roundTrips returns how often a transaction of pgbench waits for the server, one after the other; 0:

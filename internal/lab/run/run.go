@@ -189,19 +189,23 @@ func (o Options) begin(ctx context.Context, r *result.Result, first experiment.P
 	if err := o.Target.Open(ctx, w); err != nil {
 		return err
 	}
+	d := &doing{Options: o, run: r}
+	if err := d.sameServer(ctx, r); err != nil {
+		return err
+	}
 	if err := o.Target.Prepare(ctx, clients); err != nil {
 		return err
 	}
 	if r.Target, err = o.Target.Describe(ctx); err != nil {
 		return err
 	}
-	(&doing{Options: o, run: r}).environment(ctx, r)
 	if err := o.caveats(ctx, r); err != nil {
 		return err
 	}
 	if err := o.prepare(ctx, r, first); err != nil {
 		return err
 	}
+	d.prepared(ctx, r)
 	return result.Write(o.Dir, r)
 }
 
@@ -332,6 +336,9 @@ func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Poi
 			d.point.Struck = fmt.Sprintf("%s failed: %v", step.Kind(), err)
 			break
 		}
+	}
+	if d.point.Struck == "" {
+		d.measuredOn(ctx, r, p.Setting)
 	}
 	slices.SortStableFunc(d.point.Marks, func(a, b result.Mark) int { return a.At.Compare(b.At) })
 	d.point.Took = time.Since(d.point.Began).Seconds()
