@@ -20,28 +20,40 @@ import (
 // sampleEvery is how often sessions are looked at: a quick run has few seconds, and needs samples.
 const sampleEvery = 250 * time.Millisecond
 
-// observed has do make a load, and observes the target from the moment that do calls begin until do
-// returns. begin is told which processes make the load, and may be called once. do returns what it says
-// of its load; what it kept before as ticks of the name prefix+"tps" tells what checkpoints did to it.
+// interval is told when a load is measured. Both are called once at most.
+type interval struct {
+	// begin is told which processes make the load.
+	begin func(observe.Processes)
+	// end says that the load is over. What its maker does afterwards is no part of it.
+	end func()
+}
+
+// nobody does not observe.
+var nobody = interval{begin: func(observe.Processes) {}, end: func() {}}
+
+// observed has do make a load, and observes the target in the interval that do tells: until do returns, if
+// it does not tell the end. do returns what it says of its load; what it kept before as ticks of the name
+// prefix+"tps" tells what checkpoints did to it.
 //
 // An error is that of do. If the target cannot be observed, do runs all the same, and the point says so.
-func (d *doing) observed(ctx context.Context, prefix string, do func(begin func(observe.Processes)) (verdict.Load, error)) error {
+func (d *doing) observed(ctx context.Context, prefix string, do func(interval) (verdict.Load, error)) error {
 	if d.Blind {
-		_, err := do(func(observe.Processes) {})
+		_, err := do(nobody)
 		return err
 	}
 	w, err := d.watch(ctx)
 	if err != nil {
 		d.point.Observed = append(d.point.Observed, result.Observation{Prefix: prefix, Failed: err.Error()})
-		_, err = do(func(observe.Processes) {})
+		_, err = do(nobody)
 		return err
 	}
 	defer w.observer.Close()
 	known := d.known(ctx)
-	load, err := do(func(p observe.Processes) {
+	begin := func(p observe.Processes) {
 		p.Known = known
 		w.begin(ctx, p)
-	})
+	}
+	load, err := do(interval{begin, w.over})
 	w.end(ctx)
 	if err != nil || w.from.IsZero() {
 		return err
@@ -100,12 +112,19 @@ func (w *watching) begin(ctx context.Context, p observe.Processes) {
 	})
 }
 
+// over says that the load is over. The observer goes on until end, as its row may not be full yet.
+func (w *watching) over() {
+	if w.to.IsZero() {
+		w.to = time.Now()
+	}
+}
+
 // end reads the counters after the last client has left: its backend has told what it did by then.
 func (w *watching) end(ctx context.Context) {
 	if w.stop == nil {
 		return
 	}
-	w.to = time.Now()
+	w.over()
 	w.stop()
 	w.done.Wait()
 	var err error
@@ -139,6 +158,9 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 		}
 	}
 	for _, row := range w.rows {
+		if row.At > w.to.Add(time.Second).UnixMilli() {
+			break // the load was over
+		}
 		for _, name := range kept(row) {
 			d.ticks = append(d.ticks, result.Tick{Point: d.number, At: time.UnixMilli(row.At).UTC(), Name: name, Value: row.Values[name]})
 		}

@@ -14,6 +14,7 @@ import (
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
+	"howdah/internal/lab/tpcc"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe"
 	"howdah/internal/observe/series"
@@ -113,8 +114,9 @@ func TestWhatCannotBeObserved(t *testing.T) {
 	}
 	d := &doing{Options: Options{Target: &target.Address{Server: server}}}
 	ran := 0
-	do := func(begin func(observe.Processes)) (verdict.Load, error) {
-		begin(observe.Processes{Own: true})
+	do := func(load interval) (verdict.Load, error) {
+		load.begin(observe.Processes{Own: true})
+		load.end()
 		ran++
 		return verdict.Load{}, nil
 	}
@@ -133,24 +135,51 @@ var errLoad = errors.New("the load failed")
 func TestALoadThatFails(t *testing.T) {
 	t.Parallel()
 	d := &doing{Options: given(t, pgtest.Start(t, pgtest.Options{}), watched)}
-	err := d.observed(t.Context(), "", func(begin func(observe.Processes)) (verdict.Load, error) {
-		begin(observe.Processes{Own: true})
+	err := d.observed(t.Context(), "", func(load interval) (verdict.Load, error) {
+		load.begin(observe.Processes{Own: true})
 		return verdict.Load{}, errLoad
 	})
 	if !errors.Is(err, errLoad) || len(d.point.Observed) != 0 {
 		t.Errorf("%v, %+v", err, d.point)
 	}
-	err = d.observed(t.Context(), "", func(func(observe.Processes)) (verdict.Load, error) { return verdict.Load{}, nil })
+	err = d.observed(t.Context(), "", func(interval) (verdict.Load, error) { return verdict.Load{}, nil })
 	if err != nil || len(d.point.Observed) != 0 {
 		t.Errorf("%v, %+v", err, d.point)
 	}
 	// One that ends at once was not seen.
-	err = d.observed(t.Context(), "", func(begin func(observe.Processes)) (verdict.Load, error) {
-		begin(observe.Processes{Own: true})
+	err = d.observed(t.Context(), "", func(load interval) (verdict.Load, error) {
+		load.begin(observe.Processes{Own: true})
 		return verdict.Load{}, nil
 	})
 	if err != nil || len(d.point.Observed) != 1 || d.point.Observed[0].Failed == "" {
 		t.Errorf("%v, %+v", err, d.point)
+	}
+}
+
+// What is done after a load, such as reading its files, is no part of what was seen of it.
+func TestALoadEndsWhenItSaysSo(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	d := &doing{Options: given(t, server, watched)}
+	var ended time.Time
+	err := d.observed(t.Context(), "", func(load interval) (verdict.Load, error) {
+		load.begin(observe.Processes{Own: true})
+		load.end()
+		ended = time.Now()
+		server.Exec("SELECT pg_sleep(0.05)")
+		return verdict.Load{}, nil
+	})
+	if err != nil || len(d.point.Observed) != 1 || d.point.Observed[0].Observed.To > ended.UnixMilli() {
+		t.Errorf("%v, ended at %d: %+v", err, ended.UnixMilli(), d.point.Observed)
+	}
+}
+
+func TestTheLoadOfUsers(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1790000000, 0)
+	r := tpcc.Result{From: began, To: began.Add(10 * time.Second), Transactions: 9000, Kinds: []tpcc.KindResult{{Calls: 300}, {Calls: 200}}}
+	if l := orderLoad(experiment.TPCC{Users: 1}, r); l.TPS != 50 {
+		t.Errorf("of 500 transactions in 10 s, and others of other databases: %+v", l)
 	}
 }
 

@@ -117,9 +117,10 @@ func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
 		}
 	}
 	o.Time, o.Transactions, o.Sample = time.Duration(a.Seconds)*time.Second, a.Transactions, 1
-	return d.observed(ctx, a.Prefix, func(begin func(observe.Processes)) (verdict.Load, error) {
-		o.Started = func(pid int) { begin(observe.Processes{Generator: []int{pid}}) }
+	return d.observed(ctx, a.Prefix, func(load interval) (verdict.Load, error) {
+		o.Started = func(pid int) { load.begin(observe.Processes{Generator: []int{pid}}) }
 		found, err := pgbench.Run(ctx, o)
+		load.end()
 		if err != nil {
 			return verdict.Load{}, err
 		}
