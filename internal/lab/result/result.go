@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,6 +80,8 @@ type Point struct {
 	Observed []Observation `json:"observed,omitempty"`
 	// Struck says why the point does not count; "": it does.
 	Struck string `json:"struck,omitempty"`
+	// Again says that it is struck, and that another point is measured in its place.
+	Again bool `json:"again,omitempty"`
 }
 
 // Setting has the figures of all runs of a setting that count.
@@ -175,6 +178,38 @@ func Append(dir string, ticks []Tick) error {
 		return fmt.Errorf("keep a series: %w", rows.Error())
 	}
 	return nil
+}
+
+// Cut takes rows away that are of no point of a result: those that were kept just before a run was killed,
+// whose point is measured again. points is how many points there are.
+func Cut(dir string, points int) error {
+	file, err := os.OpenFile(filepath.Join(dir, SeriesName), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cut a series: %w", err)
+	}
+	defer file.Close()
+	rows := csv.NewReader(file)
+	rows.FieldsPerRecord = -1
+	for {
+		begin := rows.InputOffset()
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			if n, bad := strconv.Atoi(row[0]); bad != nil || n < points {
+				continue // the header, or a row of a point that is there
+			}
+		}
+		// Rows are in the order of their points. What cannot be read is the end of a row that broke off.
+		if err := file.Truncate(begin); err != nil {
+			return fmt.Errorf("cut a series: %w", err)
+		}
+		return nil
+	}
 }
 
 // wholeRows returns where the last whole row ends.

@@ -31,6 +31,8 @@ type Options struct {
 	Target target.Target
 	// PGBench is the program.
 	PGBench string
+	// Again has points measured once more that are struck.
+	Again bool
 	// Blind says that nothing is observed: what observing costs can be measured so.
 	Blind bool
 	// Told is told what goes on.
@@ -75,6 +77,9 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	if r, err = o.find(); err != nil {
 		return r, err
 	}
+	if o.Again {
+		r.MeasureAgain()
+	}
 	first, more := r.Next(o.Experiment)
 	if !more && !r.Ended.IsZero() {
 		return r, nil
@@ -83,13 +88,18 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 		defer cancel()
-		if err = errors.Join(err, o.Target.Close(closing)); err != nil || len(r.Points) < len(o.Experiment.Points()) {
+		if err = errors.Join(err, o.Target.Close(closing)); err != nil {
 			return
 		}
-		err = o.end(r)
+		if _, more := r.Next(o.Experiment); !more {
+			err = o.end(r)
+		}
 	}()
 	if !more {
 		return r, nil
+	}
+	if err := result.Cut(o.Dir, len(r.Points)); err != nil {
+		return r, err
 	}
 	if err := errors.Join(target.Check(o.Target, o.Experiment), o.checkFaults(), o.checkRoom(ctx)); err != nil {
 		return r, err
@@ -350,13 +360,14 @@ func (o Options) tell(r *result.Result, p experiment.Point, step string) {
 		return
 	}
 	all := len(o.Experiment.Points())
-	progress := Progress{Point: min(len(r.Points)+1, all), Points: all, Setting: o.Experiment.Key(p.Setting), Run: p.Run, Step: step}
+	made := r.Done()
+	progress := Progress{Point: min(made+1, all), Points: all, Setting: o.Experiment.Key(p.Setting), Run: p.Run, Step: step}
 	took := 0.0
 	for _, done := range r.Points {
 		took += done.Took
 	}
 	if len(r.Points) > 0 {
-		progress.Left = time.Duration(took / float64(len(r.Points)) * float64(all-len(r.Points)) * float64(time.Second)).Round(time.Second)
+		progress.Left = time.Duration(took / float64(len(r.Points)) * float64(all-made) * float64(time.Second)).Round(time.Second)
 	}
 	o.Told(progress)
 }

@@ -209,6 +209,63 @@ quick: {}
 	}
 }
 
+// A point that is struck is made once more if somebody wants that, and only that one.
+func TestStruckPointsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	o := given(t, pgtest.Start(t, pgtest.Options{}), `
+name: again
+title: {en: Again}
+question: {en: Again}
+factors: [{name: n, title: {en: N}, levels: [1, 2]}]
+runs: 1
+each:
+  - sql: {text: "SELECT 1 / (CASE WHEN ${n} = 2 AND to_regclass('howdah_lab.mended') IS NULL THEN 0 ELSE 1 END)", value: one}
+  - sql: {text: "CREATE TABLE IF NOT EXISTS howdah_lab.other ()"}
+quick: {}
+`)
+	r, err := Run(t.Context(), o)
+	if err != nil || len(r.Points) != 2 || r.Points[1].Struck == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), o.Target.At().Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "CREATE TABLE howdah_lab.mended ()"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Run(t.Context(), o); err != nil || len(r.Points) != 2 {
+		t.Errorf("nobody wants it again: %+v, %v", r, err)
+	}
+	o.Again = true
+	for range 2 {
+		r, err = Run(t.Context(), o)
+		if err != nil || len(r.Points) != 3 || !r.Points[1].Again || r.Points[2].Struck != "" || r.Points[2].Run != 1 || r.Ended.IsZero() || r.Settings[1].Figures["one"].Runs != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+// Rows of a point that was lost with a kill are not there twice.
+func TestRowsOfALostPoint(t *testing.T) {
+	t.Parallel()
+	o := given(t, pgtest.Start(t, pgtest.Options{}), strings.Replace(changing, "ALTER ROLE CURRENT_USER SET work_mem = '${kb}kB'", "SELECT ${kb}", 1))
+	lost := result.Tick{At: time.Unix(1, 0), Name: "tps", Value: 1}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := result.Append(o.Dir, []result.Tick{lost}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := result.ReadSeries(o.Dir); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
 func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Start(t, pgtest.Options{Settings: "max_connections = 10\n"})
