@@ -94,10 +94,11 @@ func walPerTransaction(o result.Observation) (float64, bool) {
 	return rate / o.Load.TPS, true
 }
 
-// checkpoints counts those that were begun: none is a figure, too, where counters could be read.
+// checkpoints counts those that were begun.
 func checkpoints(o result.Observation) (float64, bool) {
-	timed, requested := o.Counters["checkpoint.timed"], o.Counters["checkpoint.requested"]
-	return timed.After - timed.Before + requested.After - requested.Before, len(o.Counters) > 0
+	timed, known := o.Counters["checkpoint.timed"]
+	requested, also := o.Counters["checkpoint.requested"]
+	return timed.After - timed.Before + requested.After - requested.Before, known && also
 }
 
 // lag is that of the standby that was furthest behind when the load ended.

@@ -142,6 +142,12 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 	if o.Observed.Rows == 0 {
 		o.Failed = strings.TrimPrefix(o.Failed+"; it was too short: nothing was seen", "; ")
 	}
+	if gap := unseen(o.Observed); gap != "" {
+		o.Failed = strings.TrimPrefix(o.Failed+"; "+gap, "; ")
+	}
+	if names := anew(w.before, w.after); len(names) > 0 {
+		o.Missing = append(o.Missing, "counters of "+strings.Join(names, ", ")+": they began anew while the load ran")
+	}
 	hidden(&o)
 	if o.Elsewhere = !w.observer.Local(); o.Elsewhere {
 		o.Missing = append(o.Missing, "the server's machine: it is another one, so that CPU is seen of the load generator's machine alone")
@@ -165,6 +171,36 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 			d.ticks = append(d.ticks, result.Tick{Point: d.number, At: time.UnixMilli(row.At).UTC(), Name: name, Value: row.Values[name]})
 		}
 	}
+}
+
+const (
+	// mostUnseen is the share of a load in which sessions may not be seen, as the server did not answer in
+	// time: it is then that it has most to do.
+	mostUnseen = 0.05
+	// edges are the seconds at both ends of a load that no whole row may cover.
+	edges = 2
+)
+
+// unseen says for how long nobody saw what the sessions did; "": for hardly any time, or never, which is told
+// otherwise.
+func unseen(s series.Summary) string {
+	active, known := s.Columns[series.Active]
+	length := s.Length().Seconds()
+	if !known || length-active.Seconds <= edges+mostUnseen*length {
+		return ""
+	}
+	return fmt.Sprintf("what the sessions did was seen in %.0f of %.0f seconds", active.Seconds, length)
+}
+
+// anew lists the statistics that were reset, or lost, between two readings.
+func anew(before, after series.Reading) (names []string) {
+	for name, was := range before.Families {
+		if then, known := after.Families[name]; known && then.Epoch != was.Epoch {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // sessionColumns are the beginnings of what is known of the load's sessions, and of others.
@@ -195,7 +231,8 @@ func lacks(wanted experiment.Wanted, rows []series.Row) string {
 	return ""
 }
 
-// changes lists the counters that grew between two readings of the same epoch.
+// changes lists the counters that grew between two readings of the same epoch, and those of checkpoints, as
+// none is a figure, too.
 func changes(before, after series.Reading) map[string]result.Change {
 	all := map[string]result.Change{}
 	for name, then := range after.Families {
@@ -204,7 +241,7 @@ func changes(before, after series.Reading) map[string]result.Change {
 			continue
 		}
 		for column, value := range then.Counters {
-			if was, known := first.Counters[column]; known && value > was {
+			if was, known := first.Counters[column]; known && (value > was || value == was && strings.HasPrefix(column, "checkpoint.")) {
 				all[column] = result.Change{Before: was, After: value}
 			}
 		}

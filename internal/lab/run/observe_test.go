@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -245,6 +246,19 @@ func TestChanges(t *testing.T) {
 	if got := changes(before, reading("2", after)); len(got) != 0 {
 		t.Errorf("over a restart: %v", got)
 	}
+	if got := anew(before, reading("2", after)); !slices.Equal(got, []string{"f"}) || len(anew(before, reading("1", after))) > 0 {
+		t.Errorf("over a restart: %v", got)
+	}
+	// That there was no checkpoint is known, or not.
+	quiet := reading("1", map[string]float64{"checkpoint.timed": 3, "checkpoint.requested": 1})
+	for what, c := range map[string]struct {
+		after series.Reading
+		known bool
+	}{"none": {quiet, true}, "they were reset": {reading("2", map[string]float64{"checkpoint.timed": 0, "checkpoint.requested": 0}), false}} {
+		if n, known := checkpoints(result.Observation{Counters: changes(quiet, c.after)}); n != 0 || known != c.known {
+			t.Errorf("%s: %v, %t", what, n, known)
+		}
+	}
 }
 
 // Sessions under another name are not taken for no sessions.
@@ -280,6 +294,24 @@ func TestTheMachineOfAFigure(t *testing.T) {
 		if len(got) != 1 || got[want] != 50 {
 			t.Errorf("%t: %v", elsewhere, got)
 		}
+	}
+}
+
+// Gaps in what is known of sessions are told: a server that answers late has most to do then.
+func TestSecondsThatNobodySaw(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		length int64
+		seen   float64
+		says   string
+	}{{60, 59, ""}, {60, 55.5, ""}, {60, 20, "was seen in 20 of 60 seconds"}, {2, 1, ""}, {600, 560, "560 of 600"}} {
+		s := series.Summary{To: 1000 * c.length, Columns: map[string]series.Stat{series.Active: {Seconds: c.seen}}}
+		if got := unseen(s); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%v of %d: %q", c.seen, c.length, got)
+		}
+	}
+	if got := unseen(series.Summary{To: 60000}); got != "" {
+		t.Errorf("a login that sees no sessions: %q", got)
 	}
 }
 

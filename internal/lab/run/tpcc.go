@@ -141,9 +141,9 @@ func (d *doing) ordered(prefix string, r tpcc.Result) {
 		// The seconds of a minute over the orders of a minute.
 		d.figure(prefix+"client_cpu_per_1000_nopm", 1000*r.CPU.Sum().Seconds()/float64(r.Orders))
 	}
-	var calls, failed int64
+	var calls, failed, retries int64
 	for _, k := range r.Kinds {
-		calls, failed = calls+k.Calls, failed+k.Failed()
+		calls, failed, retries = calls+k.Calls, failed+k.Failed(), retries+k.Retries
 		if k.Calls == 0 {
 			continue
 		}
@@ -152,6 +152,9 @@ func (d *doing) ordered(prefix string, r tpcc.Result) {
 		}
 	}
 	d.figure(prefix+"failed", float64(failed))
+	d.figure(prefix+"retries", float64(retries))
+	d.figure(prefix+"reconnected", float64(r.Reconnected))
+	d.figure(prefix+"refused", float64(r.Refused))
 	d.orderTicks(prefix, r)
 	d.point.Errors = append(d.point.Errors, orderErrors(r)...)
 	switch share := float64(failed) / float64(max(1, calls+failed)); {
