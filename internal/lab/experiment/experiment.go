@@ -204,7 +204,7 @@ func (e *Experiment) checkQuick() error {
 func (e *Experiment) checkComparisons() error {
 	for _, c := range e.Compare {
 		f := e.factor(c.Factor)
-		if f == nil || c.Figure == "" {
+		if f == nil || !figureForm.MatchString(c.Figure) {
 			return fmt.Errorf("compare: it needs a figure, and one of the factors: %q is none", c.Factor) //nolint:err113
 		}
 		for _, levels := range [][]any{f.Levels, e.Quick.Levels[c.Factor]} {

@@ -209,6 +209,36 @@ func TestSideBySide(t *testing.T) {
 	says(t, filepath.Join(out, "compare.ja.html"), "交互に測定されたものではありません", "の 2 倍です")
 }
 
+// A result comes from anybody. What it calls its figures leads to no place outside of its directory.
+func TestNamesLeadNowhere(t *testing.T) {
+	t.Parallel()
+	r, ticks := found(t)
+	for n := range r.Points {
+		for name, value := range r.Points[n].Figures {
+			r.Points[n].Figures["../../out/"+name] = value
+			r.Points[n].Figures["/"+name+"/_tps"] = value
+		}
+	}
+	for n := range ticks {
+		ticks[n].Name = "../../out/x_tps"
+	}
+	e, err := Experiment(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Compare = nil
+	r.Sum(e)
+	plots, err := writer{r: r, e: e, ticks: ticks, language: "en"}.plots()
+	if err != nil || len(plots) < 3 {
+		t.Fatalf("%d plots, %v", len(plots), err)
+	}
+	for _, p := range plots {
+		if strings.ContainsAny(p.Name, `/\`) {
+			t.Errorf("a plot is called %s", p.Name)
+		}
+	}
+}
+
 // Servers of other settings are told by what differs.
 func TestSeveralServers(t *testing.T) {
 	t.Parallel()
