@@ -214,7 +214,7 @@ func TestNamesLeadNowhere(t *testing.T) {
 	t.Parallel()
 	r, ticks := found(t)
 	for n := range r.Points {
-		for name, value := range r.Points[n].Figures {
+		for name, value := range maps.Clone(r.Points[n].Figures) {
 			r.Points[n].Figures["../../out/"+name] = value
 			r.Points[n].Figures["/"+name+"/_tps"] = value
 		}
