@@ -47,7 +47,7 @@ func found(t *testing.T) (*result.Result, []result.Tick) {
 	began := time.Unix(1790000000, 0).UTC()
 	r := &result.Result{
 		Schema: result.Schema, Experiment: e.Name, Howdah: "1.2", Source: source, Began: began, Ended: began.Add(100 * time.Second),
-		Target:      result.Target{Name: "db:5432/x", Version: "PostgreSQL 15.20", Parameters: map[string]string{"work_mem": "4MB"}},
+		Target:      result.Target{Name: "db:5432/x", Version: "PostgreSQL 15.20"},
 		Environment: &environment.Environment{Database: environment.Database{Version: "PostgreSQL 15.20 on x86", Settings: map[string]environment.Setting{"shared_buffers": {Value: "262144", Unit: "8kB", Source: "configuration file"}}}, Host: &environment.Host{CPUModel: "A CPU", CPUs: 2, MemoryBytes: 8 << 30, Kernel: "6.1"}},
 	}
 	var ticks []result.Tick
@@ -173,7 +173,7 @@ func TestAReportOfHalfARun(t *testing.T) {
 	if err := Write(dir, "en"); err != nil {
 		t.Fatal(err)
 	}
-	says(t, filepath.Join(dir, "report.html"), "This run is not finished", "This was a quick run", "work_mem", "PostgreSQL 15.20")
+	says(t, filepath.Join(dir, "report.html"), "This run is not finished", "This was a quick run", "db:5432/x", "PostgreSQL 15.20")
 }
 
 func TestSideBySide(t *testing.T) {

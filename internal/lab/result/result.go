@@ -20,7 +20,7 @@ import (
 )
 
 // Schema is the number of the form of result.json. A program that meets a larger one reads it not.
-const Schema = 1
+const Schema = 2
 
 // Result is a whole run of an experiment.
 type Result struct {
@@ -54,12 +54,10 @@ type Server struct {
 
 // Target is what was measured.
 type Target struct {
-	Name    string `json:"name"` // host, port and database
-	Kind    string `json:"kind"` // howdah, or address
-	Version string `json:"version"`
-	// Parameters are all settings of the server that are not the default. None is a secret.
-	Parameters map[string]string `json:"parameters,omitempty"`
-	Machine    map[string]string `json:"machine,omitempty"`
+	Name    string            `json:"name"` // host, port and database
+	Kind    string            `json:"kind"` // howdah, or address
+	Version string            `json:"version"`
+	Machine map[string]string `json:"machine,omitempty"`
 }
 
 // Point is one run of one setting.
