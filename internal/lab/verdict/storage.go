@@ -36,13 +36,16 @@ func walCommit(e Evidence) (Finding, bool) {
 	}
 	_, top := e.events(func(event wait.Event) bool { return event.Class() == wait.WAL })
 	f := Finding{
-		Cause: WAL, Subject: top.String(), Sentence: "Writing WAL limits it: commits wait until their WAL is on the disk.",
+		Cause: WAL, Key: "wal", Subject: top.String(), Sentence: "Writing WAL limits it: commits wait until their WAL is on the disk.",
 		Reasons: []Reason{reason("wal_share", fmt.Sprintf("%s of the active sessions wrote or flushed WAL, or waited for who does.", percent(share)),
 			Figure{"wal_share", share, "share", walShare}), e.topReason(top)},
 	}
+	if top.Inserts() {
+		f.Key, f.Sentence = "wal_insert", "Writing WAL limits it: sessions wait for a place in the WAL buffers, into which they all write."
+	}
 	if shared, known := e.Observed.Mean(series.CommitsPerSync); known {
 		syncs := e.mean(series.WALSyncs)
-		f.Reasons = append(f.Reasons, reason("group_commit", fmt.Sprintf("There were %s flushes a second, and %s commits shared each.", number(syncs), number(shared)),
+		f.Reasons = append(f.Reasons, reason("group_commit", fmt.Sprintf("There were %s flushes a second, and %s transactions for each, those that only read among them.", number(syncs), number(shared)),
 			Figure{Name: series.WALSyncs, Value: syncs, Unit: "1/s"}, Figure{Name: series.CommitsPerSync, Value: shared, Unit: "1"}))
 	}
 	if took, known := e.Observed.Mean(series.WALSyncLatency); known && took > 0 {
@@ -127,7 +130,7 @@ func checkpoint(e Evidence) (Finding, bool) {
 		if f.Sentence == "" {
 			f.Key, f.Sentence = "checkpoint_images", "Checkpoints limit it: after each one whole pages go into the WAL."
 		}
-		f.Reasons = append(f.Reasons, reason("images", fmt.Sprintf("About %s of the WAL are images of whole pages, and %s of the active sessions write.", percent(images), percent(busy)),
+		f.Reasons = append(f.Reasons, reason("images", fmt.Sprintf("At most %s of the WAL are images of whole pages, and %s of the active sessions write.", percent(images), percent(busy)),
 			Figure{"image_share", images, "share", imageShare}, Figure{"write_share", busy, "share", imagesMatter}))
 	}
 	return f, len(f.Reasons) > 0

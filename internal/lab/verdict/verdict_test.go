@@ -25,7 +25,7 @@ func waits(events map[string]float64) map[string]float64 {
 	columns := map[string]float64{series.Active: 0}
 	for name, class := range map[string]string{
 		"CPU": series.ActiveCPU, "IO:DataFileRead": series.ActiveIO, "IO:DataFileExtend": series.ActiveIO, "IO:BufFileWrite": series.ActiveIO, "IO:AioIoCompletion": series.ActiveIO,
-		"IO:WALSync": series.ActiveWAL, "LWLock:WALWrite": series.ActiveWAL, "Lock:transactionid": series.ActiveLock, "Lock:tuple": series.ActiveLock,
+		"IO:WALSync": series.ActiveWAL, "LWLock:WALWrite": series.ActiveWAL, "LWLock:WALInsert": series.ActiveWAL, "Lock:transactionid": series.ActiveLock, "Lock:tuple": series.ActiveLock,
 		"Lock:relation": series.ActiveLock, "Lock:extend": series.ActiveLock, "LWLock:BufferMapping": series.ActiveLWLock, "LWLock:LockManager": series.ActiveLWLock,
 		"IPC:SyncRep": series.ActiveIPC, "IPC:ParallelFinish": series.ActiveIPC, "Client:ClientRead": series.ActiveClient, "Timeout:PgSleep": series.ActiveTimeout,
 	} {
@@ -155,7 +155,11 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "commits", load: Load{Clients: 8}, columns: with(waits(numbers{"LWLock:WALWrite": 4, "IO:WALSync": 1, "CPU": 2}), numbers{series.WALSyncs: 500, series.CommitsPerSync: 3.2, series.WALSyncLatency: 1.8, series.WALPosition: 4e6}),
-			cause: WAL, subject: "LWLock:WALWrite", says: "There were 500 flushes a second, and 3.20 commits shared each.",
+			cause: WAL, subject: "LWLock:WALWrite", says: "There were 500 flushes a second, and 3.20 transactions for each, those that only read among them.",
+		},
+		{
+			name: "places in the WAL buffers", load: Load{Clients: 64}, columns: waits(numbers{"LWLock:WALInsert": 30, "IO:WALSync": 1, "CPU": 9}), cause: WAL, subject: "LWLock:WALInsert",
+			says: "Most waited for LWLock:WALInsert",
 		},
 		{
 			name: "rows, with the table's name", load: Load{Clients: 16}, columns: with(waits(numbers{"Lock:transactionid": 2, "Lock:tuple": 9, "IO:WALSync": 2}), numbers{series.LockOnPrefix + "pgbench_branches": 10, series.LockOnPrefix + "pgbench_tellers": 1}),
@@ -237,7 +241,7 @@ func TestJudge(t *testing.T) {
 			name: "checkpoints", load: Load{Clients: 8, CheckpointTPS: 0.5}, columns: waits(numbers{"CPU": 5, "IO:WALSync": 2}), cause: Checkpoint, says: "50 % of the throughput",
 		},
 		{
-			name: "images of pages", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 2}), numbers{series.FPIShare: 0.8}), cause: Checkpoint, says: "About 80 % of the WAL",
+			name: "images of pages", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 2}), numbers{series.FPIShare: 0.8}), cause: Checkpoint, says: "At most 80 % of the WAL",
 		},
 		{
 			name: "images of pages that hold nobody up", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 0.1}), numbers{series.FPIShare: 0.8}), cause: Unknown,
@@ -358,6 +362,16 @@ func TestAServerElsewhere(t *testing.T) {
 			t.Errorf("%s: %+v", name, v)
 		}
 		proper(t, v)
+	}
+}
+
+// What waits for a place in the WAL buffers does not wait for the disk, and no sentence says so.
+func TestWALHasTwoSentences(t *testing.T) {
+	for event, key := range map[string]string{"LWLock:WALInsert": "wal_insert", "LWLock:WALWrite": "wal", "IO:WALSync": "wal"} {
+		v := Judge(Evidence{Observed: observed(waits(numbers{event: 6, "CPU": 1}))})
+		if v.Key != key || strings.Contains(v.Sentence, "on the disk") != (key == "wal") {
+			t.Errorf("%s: %+v", event, v.Finding)
+		}
 	}
 }
 

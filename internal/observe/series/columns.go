@@ -158,7 +158,7 @@ var Columns = []Column{
 	{WALSyncs, "1/s", "flushes of WAL"},
 	{WALSyncTime, "ms/s", "time in flushes of WAL; absent unless track_wal_io_timing is on"},
 	{WALSyncLatency, "ms", "time of one flush of WAL"},
-	{CommitsPerSync, "transactions", "commits that shared one flush of WAL"},
+	{CommitsPerSync, "transactions", "transactions committed in the database for each flush of WAL of the server: those that only read need none"},
 	{FPIShare, "share", "full page images among the bytes of WAL, at most"},
 	{WALPosition, "bytes/s", "WAL made, or replayed on a standby, by the position in it"},
 
