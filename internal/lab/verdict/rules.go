@@ -79,8 +79,11 @@ func idleServer(e Evidence) (Finding, bool) {
 			Figure{"client_wait_share", waits, "share", cpuShare})
 	}
 	f := Finding{Cause: Client, Key: "client_rate", Subject: "rate", Sentence: "The load generator limits it: it leaves the server idle.", Reasons: []Reason{decided}}
-	if trips, ok := e.network(); ok {
+	if trips, ok := e.network(); ok && !e.near() {
 		f.Cause, f.Key, f.Subject, f.Sentence = Network, "network", "", "Round trips limit it: most of the time statements and answers are on their way."
+		f.Reasons = append(f.Reasons, trips)
+	} else if ok {
+		f.Key, f.Subject, f.Sentence = "client_turns", "turns", "The load generator limits it: each of its clients waits for one answer after the other, on the server's own machine."
 		f.Reasons = append(f.Reasons, trips)
 	} else if busy, known := e.underWay(); known {
 		f.Reasons = append(f.Reasons, reason("under_way", fmt.Sprintf("A client had a transaction under way in %s of the time.", percent(busy)),
@@ -111,6 +114,14 @@ func (e Evidence) underWay() (float64, bool) {
 		return 0, false
 	}
 	return min(1, l.TPS*l.LatencyMS/1000/float64(l.Clients)), true
+}
+
+// near reports whether the generator is on the server's machine, with no network in between: a round trip is
+// then the time until either gets a CPU.
+func (e Evidence) near() bool {
+	trip, _ := e.Observed.Min(series.ObserverRoundTrip)
+	_, seen := e.Observed.Mean(series.ServerCPU)
+	return !e.Elsewhere && seen && trip < farAway
 }
 
 // network reports whether round trips take most of a transaction. The least of what was measured is

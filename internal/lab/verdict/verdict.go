@@ -122,11 +122,12 @@ func none(e Evidence) Finding {
 	}
 	f := Finding{Cause: None, Sentence: "Nothing was found that limits it: no kind of wait stands out."}
 	busy := e.of(wait.CPU)
-	switch gain, known := lastGain(e.Sweep); {
-	case known && gain >= kneeGain:
+	switch from, to, known := around(e.Sweep, e.Load.Clients); {
+	case known && gain(from, to) >= kneeGain:
+		more := gain(from, to)
 		f.Key, f.Sentence = "none_yet", "Nothing limits it yet: more clients still give more."
-		f.Reasons = append(f.Reasons, reason("gain", fmt.Sprintf("Twice the clients gave %s more at the last step.", percent(gain)),
-			Figure{"gain", gain, "share", kneeGain}))
+		f.Reasons = append(f.Reasons, reason("gain", fmt.Sprintf("Between %d and %d clients, twice as many gave %s more.", from.Clients, to.Clients, percent(more)),
+			Figure{"gain", more, "share", kneeGain}, Figure{Name: "from_clients", Value: float64(from.Clients), Unit: "1"}, Figure{Name: "to_clients", Value: float64(to.Clients), Unit: "1"}))
 	case busy >= cpuShare && !e.cpuSeen() && !e.cpuLeft():
 		f.Cause, f.Key, f.Sentence = Unknown, "unknown_cpu", "What limits it is not known: its sessions compute, and the server's CPUs cannot be seen."
 	case busy >= cpuShare && e.cpuLeft():

@@ -250,8 +250,21 @@ func TestJudge(t *testing.T) {
 			name: "another wait", load: Load{Clients: 8}, columns: waits(numbers{"Timeout:PgSleep": 6, "CPU": 1}), cause: Wait, subject: "Timeout:PgSleep",
 		},
 		{
+			name: "round trips on one machine", load: Load{Clients: 4, Cores: 2, TPS: 7000, LatencyMS: 0.55, RoundTrips: 7},
+			columns: with(waits(numbers{"CPU": 0.4}), with(two, numbers{series.ServerCPU: 0.5, series.ObserverRoundTrip: 0.06})),
+			cause:   Client, subject: "turns", says: "7.00 round trips of 0.060 ms each are 76 % of the latency of 0.550 ms",
+		},
+		{
+			name: "throughput rises at first", load: Load{Clients: 2}, columns: with(waits(numbers{"CPU": 2}), numbers{series.MachineCPUs: 8, series.ServerCPU: 2}), sweep: []Step{{8, 181}, {4, 180}, {2, 100}},
+			cause: None, says: "Between 2 and 4 clients, twice as many gave 80 % more.",
+		},
+		{
+			name: "throughput rises no more", load: Load{Clients: 4}, columns: with(waits(numbers{"CPU": 2}), numbers{series.MachineCPUs: 8, series.ServerCPU: 2}), sweep: []Step{{8, 181}, {4, 180}, {2, 100}},
+			cause: None, says: "The server used 25 % of its CPUs.",
+		},
+		{
 			name: "throughput still rises", load: Load{Clients: 4}, columns: with(waits(numbers{"CPU": 2}), numbers{series.MachineCPUs: 8, series.ServerCPU: 2}), sweep: []Step{{4, 180}, {2, 100}},
-			cause: None, says: "Twice the clients gave 80 % more at the last step.",
+			cause: None, says: "Between 2 and 4 clients, twice as many gave 80 % more.",
 		},
 		{
 			name: "too few sessions", load: Load{Clients: 2}, columns: with(waits(numbers{"CPU": 2}), numbers{series.MachineCPUs: 8, series.ServerCPU: 2}), cause: None, says: "The server used 25 % of its CPUs.",
