@@ -21,6 +21,9 @@ func (w writer) environment() (rows [][2]string, settings [][3]string) {
 	}
 	rows, settings = w.describe(*e)
 	rows = append([][2]string{target}, rows...)
+	if w.r.PGBench != "" {
+		rows = append(rows, [2]string{word(w.language, "env_pgbench"), w.r.PGBench})
+	}
 	for n, server := range w.r.Servers {
 		if different := w.differences(*e, server.Environment); n > 0 && different != "" {
 			rows = append(rows, [2]string{fmt.Sprintf(word(w.language, "env_other"), w.common(server.Settings)), different})

@@ -243,6 +243,7 @@ func TestNamesLeadNowhere(t *testing.T) {
 func TestSeveralServers(t *testing.T) {
 	t.Parallel()
 	r, _ := found(t)
+	r.Resumed, r.PGBench = []time.Time{time.Unix(1790000050, 0)}, "pgbench (PostgreSQL) 15.20"
 	other := *r.Environment
 	other.Database.SizeBytes, other.Limits = 5, &machine.Limits{CPUs: 2}
 	other.Database.Settings = map[string]environment.Setting{"work_mem": {Value: "9", Unit: "MB"}}
@@ -255,7 +256,7 @@ func TestSeveralServers(t *testing.T) {
 	if err := Write(dir, Languages...); err != nil {
 		t.Fatal(err)
 	}
-	text := says(t, filepath.Join(dir, "report.html"), "With Tables unlogged</td>", "Limits of its class 2 CPU; work_mem 9 MB; shared_buffers –</td>")
+	text := says(t, filepath.Join(dir, "report.html"), "With Tables unlogged</td>", "pgbench (PostgreSQL) 15.20</td>", "went on at 2026-09-21 14:14:10 UTC: runs before and after", "Limits of its class 2 CPU; work_mem 9 MB; shared_buffers –</td>")
 	if strings.Contains(text, "With Tables half") {
 		t.Error("a server that does not differ is told")
 	}

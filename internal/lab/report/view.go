@@ -91,7 +91,7 @@ func (w writer) view(plots []Plot) pageView {
 	v := pageView{
 		W: words[w.language], Style: template.CSS(styleText), Title: w.e.Title.In(w.language), Question: w.e.Question.In(w.language), Quick: w.r.Quick, //nolint:gosec // it is ours
 		Findings: w.findings(), Chance: w.chance(), Knees: w.knees(), Faults: w.faults(), Limits: w.limits(), Tables: w.tables(), Runs: w.runs(), Steps: w.steps(), Commands: w.commands(),
-		Order: fmt.Sprintf(word(w.language, "order"), w.e.Runs), Problems: w.problems(), Source: w.r.Source,
+		Order: w.order(), Problems: w.problems(), Source: w.r.Source,
 	}
 	v.Environment, v.Settings = w.environment()
 	if w.r.Ended.IsZero() {
@@ -102,6 +102,19 @@ func (w writer) view(plots []Plot) pageView {
 	}
 	v.Plots = w.plotViews(plots)
 	return v
+}
+
+// order says in which order the runs were made, and when that was broken.
+func (w writer) order() string {
+	text := fmt.Sprintf(word(w.language, "order"), w.e.Runs)
+	var moments []string
+	for _, t := range w.r.Resumed {
+		moments = append(moments, moment(t))
+	}
+	if len(moments) > 0 {
+		text += " " + fmt.Sprintf(word(w.language, "resumed"), strings.Join(moments, ", "))
+	}
+	return text
 }
 
 func (w writer) plotViews(plots []Plot) (all []plotView) {

@@ -30,7 +30,12 @@ type Result struct {
 	Howdah     string    `json:"howdah"` // the release that measured
 	Began      time.Time `json:"began"`
 	Ended      time.Time `json:"ended,omitzero"` // zero: it goes on, or was broken off
-	Target     Target    `json:"target"`
+	// Resumed are the moments at which it went on after it was broken off, or was to measure again: runs
+	// before and after did not follow each other.
+	Resumed []time.Time `json:"resumed,omitempty"`
+	// PGBench is what the program says of its release.
+	PGBench string `json:"pgbench,omitempty"`
+	Target  Target `json:"target"`
 	// Environment is what was measured, as it was after the first point; nil: it could not be read.
 	Environment *environment.Environment `json:"environment,omitempty"`
 	// Servers has each server that settings wanted, in the order in which they were measured. The first one

@@ -16,6 +16,7 @@ import (
 
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/fault"
+	"howdah/internal/lab/pgbench"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
 )
@@ -197,6 +198,12 @@ func (o Options) begin(ctx context.Context, r *result.Result, first experiment.P
 	}
 	o.tell(r, first, "server")
 	if err := o.Target.Open(ctx, w); err != nil {
+		return err
+	}
+	if len(r.Points) > 0 {
+		r.Resumed = append(r.Resumed, time.Now().UTC())
+	}
+	if r.PGBench, err = pgbench.Version(ctx, o.PGBench); err != nil {
 		return err
 	}
 	d := &doing{Options: o, run: r}

@@ -81,6 +81,9 @@ func TestARun(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
+	if !strings.HasPrefix(r.PGBench, "pgbench (PostgreSQL) ") || len(r.Resumed) > 0 {
+		t.Errorf("pgbench is %q, and it went on at %v", r.PGBench, r.Resumed)
+	}
 	if e := r.Environment; e == nil || e.Host == nil || !strings.HasPrefix(e.Database.Version, "PostgreSQL") {
 		t.Errorf("the environment: %+v", e)
 	}
@@ -143,6 +146,9 @@ func TestARunThatIsBrokenOffGoesOn(t *testing.T) {
 	}
 	o.Told = nil
 	after, err := Run(t.Context(), o)
+	if len(before.Resumed) > 0 || len(after.Resumed) != 1 || after.Resumed[0].Before(after.Points[1].Began) || after.Points[2].Began.Before(after.Resumed[0]) {
+		t.Errorf("it went on at %v", after.Resumed)
+	}
 	if err != nil || len(after.Points) != 4 || after.Ended.IsZero() || !after.Points[1].Began.Equal(before.Points[1].Began) {
 		t.Errorf("%+v, %v", after, err)
 	}

@@ -117,7 +117,7 @@ func binomial(n, k int) float64 {
 type Comparison struct {
 	Base  Summary `json:"base"`
 	Other Summary `json:"other"`
-	// Ratio is of each pair of runs that followed each other: other over base.
+	// Ratio is of each pair of runs of one round: other over base.
 	Ratio Summary `json:"ratio"`
 	// Carried says that the runs carry the difference. Otherwise Why says what is missing, and
 	// nobody may say that one is larger.
