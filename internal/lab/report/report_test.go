@@ -206,7 +206,7 @@ func TestSideBySide(t *testing.T) {
 	if strings.Count(text, "<svg") != 5 {
 		t.Errorf("%d plots", strings.Count(text, "<svg"))
 	}
-	says(t, filepath.Join(out, "compare.ja.html"), "交互に測定されたものではありません", "の 2 倍です")
+	says(t, filepath.Join(out, "compare.ja.html"), "交互に測定されたものではありません", "の 2 倍です（中央値の比、")
 }
 
 // A result comes from anybody. What it calls its figures leads to no place outside of its directory.
@@ -277,6 +277,11 @@ func TestPointsThatTheGeneratorLimitsAreHollow(t *testing.T) {
 	}
 	w := writer{r: r, e: e, ticks: ticks, language: "en"}
 	f := swept(e)
+	for _, knee := range w.knees() {
+		if strings.HasSuffix(knee, "There the load generator is the limit: the server may do more.") != strings.HasPrefix(knee, "Tables logged: ") {
+			t.Errorf("%s", knee)
+		}
+	}
 	full := draw.GlyphStyle{Shape: draw.CircleGlyph{}, Radius: 2}
 	for n, l := range w.lines(*f, "tps") {
 		for _, p := range l.points {

@@ -165,8 +165,12 @@ func (w writer) findings() (all []finding) {
 			all = append(all, finding{Text: fmt.Sprintf(word(w.language, "carried_sides"), figure, other, short(c.Figures.Other.Median), base, short(c.Figures.Base.Median), short(c.Figures.P)), Carried: true})
 			continue
 		}
+		form := "carried"
+		if c.Factor == resultFactor { // there are no rounds of both
+			form = "carried_beside"
+		}
 		all = append(all, finding{
-			Text:    fmt.Sprintf(word(w.language, "carried"), figure, other, short(ratio.Median), base, short(ratio.Least), short(ratio.Greatest), short(c.Figures.P)),
+			Text:    fmt.Sprintf(word(w.language, form), figure, other, short(ratio.Median), base, short(ratio.Least), short(ratio.Greatest), short(c.Figures.P)),
 			Carried: true,
 		})
 	}
