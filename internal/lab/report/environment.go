@@ -17,6 +17,9 @@ func (w writer) environment() (rows [][2]string, settings [][3]string) {
 	e := w.r.Environment
 	if e == nil {
 		rows = append(rows, target, [2]string{word(w.language, "env_version"), w.r.Target.Version})
+		for _, name := range slices.Sorted(maps.Keys(w.r.Target.Parameters)) { // of a result of form 1
+			settings = append(settings, [3]string{name, w.r.Target.Parameters[name], ""})
+		}
 		return rows, settings
 	}
 	rows, settings = w.describe(*e)

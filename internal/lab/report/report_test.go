@@ -169,11 +169,12 @@ func TestAReportOfHalfARun(t *testing.T) {
 	t.Parallel()
 	r, _ := found(t)
 	r.Points, r.Settings, r.Comparisons, r.Ended, r.Quick, r.Environment = r.Points[:1], nil, nil, time.Time{}, true, nil
+	r.Schema, r.Target.Parameters = 1, map[string]string{"work_mem": "4MB"} // of an older release
 	dir := kept(t, t.TempDir(), r, nil)
 	if err := Write(dir, "en"); err != nil {
 		t.Fatal(err)
 	}
-	says(t, filepath.Join(dir, "report.html"), "This run is not finished", "This was a quick run", "db:5432/x", "PostgreSQL 15.20")
+	says(t, filepath.Join(dir, "report.html"), "This run is not finished", "This was a quick run", "db:5432/x", "PostgreSQL 15.20", "work_mem", "4MB")
 }
 
 func TestSideBySide(t *testing.T) {

@@ -29,8 +29,8 @@ type Observation struct {
 	Missing []string `json:"missing,omitempty"`
 	// Load is what the load generator says of itself.
 	Load verdict.Load `json:"load"`
-	// Elsewhere says that the server is on another machine: what is known of a machine is known of this one,
-	// where the load generator runs.
+	// Elsewhere says that no process of the server is seen on this machine: what is known of a machine is
+	// known of this one, where the load generator runs.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Observed sums up what was seen each second, by column.
 	Observed series.Summary `json:"observed"`

@@ -63,6 +63,8 @@ type Target struct {
 	Kind    string            `json:"kind"` // howdah, or address
 	Version string            `json:"version"`
 	Machine map[string]string `json:"machine,omitempty"`
+	// Parameters are of form 1: all settings that were not the default. Since form 2 an environment has them.
+	Parameters map[string]string `json:"parameters,omitempty"`
 }
 
 // Point is one run of one setting.
@@ -121,8 +123,12 @@ const (
 	SeriesName = "series.csv"
 )
 
-// ErrNewer says that a result is of a newer release.
-var ErrNewer = errors.New("this result is of a newer release of howdah")
+var (
+	// ErrNewer says that a result is of a newer release.
+	ErrNewer = errors.New("this result is of a newer release of howdah")
+	// ErrOlder says that a result is of an older form. It can be read, but not be gone on with.
+	ErrOlder = errors.New("this result is of an older release of howdah, which observed other things: its report can be read, but the run cannot go on")
+)
 
 // Write keeps a result, whole or not at all.
 func Write(dir string, r *Result) error {
@@ -149,7 +155,20 @@ func Read(dir string) (*Result, error) {
 	if r.Schema > Schema {
 		return nil, fmt.Errorf("read the result in %s: %w", dir, ErrNewer)
 	}
+	r.renew()
 	return &r, nil
+}
+
+// renew adds to a result of an older form what follows from it. Its number stays.
+func (r *Result) renew() {
+	if r.Schema > 1 || r.Environment == nil || r.Environment.Client == nil {
+		return
+	}
+	for n := range r.Points { // form 1 took that machine for the server's
+		for i := range r.Points[n].Observed {
+			r.Points[n].Observed[i].Elsewhere = true
+		}
+	}
 }
 
 // Append adds rows to the series of a result. What a broken run left of its last row is repaired.

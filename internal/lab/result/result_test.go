@@ -2,6 +2,7 @@ package result
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -188,6 +189,28 @@ func TestAResultIsKept(t *testing.T) {
 	}
 	if _, err := Read(dir); !errors.Is(err, ErrNewer) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A result of form 1 says where its server was only by its environment.
+func TestAResultOfForm1(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		schema    int
+		place     string
+		elsewhere bool
+	}{
+		"here": {1, "host", false}, "elsewhere": {1, "client", true}, "of form 2, which says it": {2, "client", false},
+	} {
+		dir := t.TempDir()
+		text := fmt.Sprintf(`{"schema": %d, "target": {"name": "db:5432/x", "parameters": {"work_mem": "4MB"}}, "environment": {"%s": {"cpus": 2}}, "points": [{"setting": "a", "observed": [{"prefix": ""}]}]}`, c.schema, c.place)
+		if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Read(dir)
+		if err != nil || r.Schema != c.schema || r.Points[0].Observed[0].Elsewhere != c.elsewhere || r.Target.Parameters["work_mem"] != "4MB" {
+			t.Errorf("%s: %+v, %v", what, r, err)
+		}
 	}
 }
 

@@ -147,7 +147,7 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 	}
 	hidden(&o)
 	if o.Elsewhere = !w.observer.Local(); o.Elsewhere {
-		o.Missing = append(o.Missing, "the server's machine: it is another one, so that CPU is seen of the load generator's machine alone")
+		o.Missing = append(o.Missing, "the server's processes: none of them is seen on this machine, so that CPU is known of the load generator's machine alone")
 	}
 	o.Load.CheckpointTPS = checkpointTPS(w.rows, d.ticks, d.number, prefix+"tps")
 	o.Judge(nil)

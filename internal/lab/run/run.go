@@ -99,6 +99,9 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	if !more {
 		return r, nil
 	}
+	if r.Schema < result.Schema {
+		return r, fmt.Errorf("%w: choose another directory than %s", result.ErrOlder, o.Dir)
+	}
 	if err := result.Cut(o.Dir, len(r.Points)); err != nil {
 		return r, err
 	}

@@ -146,11 +146,19 @@ func TestARunThatIsBrokenOffGoesOn(t *testing.T) {
 	}
 	o.Told = nil
 	after, err := Run(t.Context(), o)
+	if err != nil || len(after.Points) != 4 || after.Ended.IsZero() || !after.Points[1].Began.Equal(before.Points[1].Began) {
+		t.Fatalf("%+v, %v", after, err)
+	}
 	if len(before.Resumed) > 0 || len(after.Resumed) != 1 || after.Resumed[0].Before(after.Points[1].Began) || after.Points[2].Began.Before(after.Resumed[0]) {
 		t.Errorf("it went on at %v", after.Resumed)
 	}
-	if err != nil || len(after.Points) != 4 || after.Ended.IsZero() || !after.Points[1].Began.Equal(before.Points[1].Began) {
-		t.Errorf("%+v, %v", after, err)
+	// One of an older release is not gone on with: it stays as it is.
+	before.Schema = result.Schema - 1
+	if err := result.Write(o.Dir, before); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), o); !errors.Is(err, result.ErrOlder) {
+		t.Errorf("it is of an older release: %v", err)
 	}
 	// A directory belongs to one experiment, in one form.
 	o.Quick = true
