@@ -130,6 +130,9 @@ func newResume(o *cli.Options) *cobra.Command {
 			"not count, also of a run that has ended; they stay in the result.",
 		Example: "  howdah lab resume\n  howdah lab resume 20261127-020405 --detach\n  howdah lab resume --again",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Exclusive(cmd, "again", "detach"); err != nil {
+				return err
+			}
 			s, err := findRun(o, args)
 			switch {
 			case err != nil:
@@ -140,8 +143,6 @@ func newResume(o *cli.Options) *cobra.Command {
 				return fmt.Errorf("%s: %w: its reports are in %s", s.ID, errEnded, s.Dir)
 			case s.State == book.Gone:
 				return fmt.Errorf("%s: %w: its directory %s is gone", s.ID, errEnded, s.Dir)
-			case detach && again:
-				return fmt.Errorf("--again and --detach exclude each other: %w", cli.ErrUsage)
 			case detach:
 				return goOn(cmd, o, s.Run)
 			}
