@@ -230,10 +230,10 @@ func TestStruckPointsAreMadeAgain(t *testing.T) {
 name: again
 title: {en: Again}
 question: {en: Again}
-factors: [{name: n, title: {en: N}, levels: [1, 2]}]
+factors: [{name: by, title: {en: By}, levels: [1, 2]}]
 runs: 1
 each:
-  - sql: {text: "SELECT 1 / (CASE WHEN ${n} = 2 AND to_regclass('howdah_lab.mended') IS NULL THEN 0 ELSE 1 END)", value: one}
+  - sql: {text: "SELECT 1 / (CASE WHEN ${by} = 2 AND to_regclass('howdah_lab.mended') IS NULL THEN 0 ELSE 1 END)", value: one}
   - sql: {text: "CREATE TABLE IF NOT EXISTS howdah_lab.other ()"}
 quick: {}
 `)
