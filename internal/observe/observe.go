@@ -48,6 +48,9 @@ type Config struct {
 	Conn *pgx.ConnConfig
 	// Application is the connection's application_name; "" stands for Application.
 	Application string
+	// Load is the application_name of the sessions that make the load, in the database of Conn. Others are
+	// counted apart, as foreign; "": all sessions are the load's.
+	Load string
 	// Row is how long a row is; 0 is a second.
 	Row time.Duration
 	// Sample is how often sessions are sampled; 0 is a second. It is Row at most.
@@ -183,6 +186,7 @@ func (o *Observer) connect(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("observe: %w", err), conn.Close(ctx))
 	}
+	reader.Load = o.config.Load
 	o.conn, o.reader = conn, reader
 	missing := reader.Missing()
 	o.server, o.own = nil, machine.Tree{}
@@ -198,7 +202,7 @@ func (o *Observer) connect(ctx context.Context) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.missing, o.local = missing, o.server != nil
+	o.missing, o.local = missing, found
 	return nil
 }
 

@@ -25,7 +25,15 @@ const soon = 30 * time.Second
 // load runs a statement again and again until the test ends.
 func load(t *testing.T, server *pgtest.Server, sql string) {
 	t.Helper()
-	conn, err := pgx.ConnectConfig(t.Context(), server.Config())
+	loadAs(t, server, sql, func(*pgx.ConnConfig) {})
+}
+
+// loadAs does so by a connection that as changes.
+func loadAs(t *testing.T, server *pgtest.Server, sql string, as func(*pgx.ConnConfig)) {
+	t.Helper()
+	config := server.Config()
+	as(config)
+	conn, err := pgx.ConnectConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +85,27 @@ func TestAKnownLoadIsSeen(t *testing.T) {
 			series.Active: 15, series.ActiveTimeout: 9, series.ActiveLock: 5, series.ActiveCPU: 1, series.LockOnPrefix + "t": 5,
 			"wait.Timeout:PgSleep": 9, "wait.Lock:relation": 5, series.ObserverConnected: 1, series.ActiveIO: 0,
 		})
+	})
+}
+
+// Sessions of other programs, and of the same one in another database, are not the load's.
+func TestSessionsOfOthers(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	server.Exec("CREATE DATABASE other")
+	called := func(name, database string) func(*pgx.ConnConfig) {
+		return func(c *pgx.ConnConfig) { c.RuntimeParams["application_name"], c.Database = name, database }
+	}
+	for range 2 {
+		loadAs(t, server, "SELECT pg_sleep(1000)", called("test-load", server.Database))
+	}
+	for range 3 {
+		loadAs(t, server, "SELECT pg_sleep(1000)", called("test-load", "other"))
+	}
+	load(t, server, "SELECT pg_sleep(1000)")
+	o := observetest.Start(t, observe.Config{Conn: server.Config(), Load: "test-load"})
+	o.Eventually(t, soon, func(row series.Row) error {
+		return has(row, map[string]float64{series.Active: 2, series.Sessions: 2, series.SessionsForeign: 4, "wait.Timeout:PgSleep": 2})
 	})
 }
 

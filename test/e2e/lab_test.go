@@ -43,13 +43,14 @@ func TestALabDrill(t *testing.T) {
 		if err := os.WriteFile(path+".bad", []byte(strings.Replace(text, "["+levels+"]", "[kill, "+fault+"]", 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c.refuses(1, words, "lab", "run", path+".bad", "--quick", "--out", out)
+		c.refuses(1, words, "lab", "run", path+".bad", "--quick", "--allow-faults", "--out", out)
 	}
+	c.refuses(1, "--allow-faults", "lab", "run", path, "--quick", "--out", out)
 	if listed := reads[[]struct{ Name string }](c, "db", "list"); len(listed) > 0 {
 		t.Errorf("what is refused made %+v", listed)
 	}
 	c.brokenOff(path, out)
-	c.does(240*time.Second, "lab", "run", path, "--quick", "--out", out)
+	c.does(240*time.Second, "lab", "run", path, "--quick", "--allow-faults", "--out", out)
 	r, err := result.Read(filepath.Join(out, "drill"))
 	if err != nil || len(r.Points) != 1+strings.Count(levels, ",") || len(r.Problems) > 0 || r.Target.Kind != "howdah" {
 		t.Fatalf("%+v, %v", r, err)
@@ -107,7 +108,7 @@ func (c *cli) brokenOff(path, out string) {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, c.program, "lab", "run", path, "--quick", "--out", out, "--home", c.home)
+	cmd := exec.CommandContext(ctx, c.program, "lab", "run", path, "--quick", "--allow-faults", "--out", out, "--home", c.home)
 	if err := cmd.Start(); err != nil {
 		c.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"howdah/api/rds"
+	"howdah/internal/admin/client"
 	"howdah/internal/lab/result"
 )
 
@@ -102,7 +105,7 @@ func TestALabsExperiments(t *testing.T) {
 	}
 	slices.Sort(names)
 	out := filepath.Join(dir, "lab")
-	c.does(10*time.Minute, append([]string{"lab", "run", "--quick", "--lang", "both", "--out", out}, names...)...)
+	c.does(10*time.Minute, append([]string{"lab", "run", "--quick", "--allow-faults", "--lang", "both", "--out", out}, names...)...)
 	for name, s := range smalls {
 		r, err := result.Read(filepath.Join(out, name))
 		problems := slices.DeleteFunc(r.Problems, func(p string) bool { return strings.Contains(p, "nothing limits them here") }) // a home in memory
@@ -120,7 +123,36 @@ func TestALabsExperiments(t *testing.T) {
 	if listed := reads[[]struct{ Name string }](c, "db", "list"); len(listed) > 0 {
 		t.Errorf("it left %+v", listed)
 	}
+	c.hasNoGroups()
 	c.well(30 * time.Second)
+}
+
+// hasNoGroups expects that the lab removed the parameter groups that it made.
+func (c *cli) hasNoGroups() {
+	c.Helper()
+	api, _, err := client.Find(c.home, true, func(string) string { return "" })
+	if err != nil {
+		c.Fatal(err)
+	}
+	var one rds.DBParameterGroupsMessage
+	var all rds.DBClusterParameterGroupsMessage
+	err = errors.Join(
+		api.RDS(c.Context(), "DescribeDBParameterGroups", &rds.DescribeDBParameterGroupsMessage{}, &one),
+		api.RDS(c.Context(), "DescribeDBClusterParameterGroups", &rds.DescribeDBClusterParameterGroupsMessage{}, &all),
+	)
+	if err != nil {
+		c.Fatal(err)
+	}
+	var names []string
+	for _, g := range one.DBParameterGroups {
+		names = append(names, *g.DBParameterGroupName)
+	}
+	for _, g := range all.DBClusterParameterGroups {
+		names = append(names, *g.DBClusterParameterGroupName)
+	}
+	if left := slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "default.") }); len(left) > 0 {
+		c.Errorf("it left the groups %q", left)
+	}
 }
 
 // of returns the file of an experiment, smaller. Every setting is measured once.

@@ -99,7 +99,7 @@ var pathFlags = []string{"target-file"}
 
 // given lists the flags that a run was begun with, but for those that are in the book anyway.
 func given(cmd *cobra.Command) (all []string) {
-	for _, name := range []string{"target", "target-file", "lang", "quick", "allow-writes", "keep", "allow-clock", "blind"} {
+	for _, name := range []string{"target", "target-file", "lang", "quick", "allow-writes", "keep", "allow-clock", "allow-faults", "blind"} {
 		flag := cmd.Flags().Lookup(name)
 		if flag == nil || !flag.Changed {
 			continue

@@ -28,7 +28,7 @@ import (
 type runFlags struct {
 	target, targetFile, out, language string
 	quick, writes, dryRun, keep       bool
-	clock, detach, blind              bool
+	clock, detach, blind, faults      bool
 	dir                               string // for what connections need: certificates, passwords
 }
 
@@ -70,6 +70,7 @@ func newRunWith() (*cobra.Command, *runFlags) {
 	flags.BoolVar(&f.writes, "allow-writes", false, "write beside tables that are not the lab's, in its own schema")
 	flags.BoolVar(&f.keep, "keep", false, "leave the database that a Howdah made for the experiment")
 	flags.BoolVar(&f.clock, "allow-clock", false, "let the fault clock set this machine's clock, which all that runs here sees")
+	flags.BoolVar(&f.faults, "allow-faults", false, "let an experiment of a file make faults: read the file first, as it kills and freezes what runs here")
 	flags.BoolVar(&f.detach, "detach", false, "go on in the background: see howdah lab watch")
 	flags.BoolVar(&f.blind, "blind", false, "do not observe the server meanwhile: reports then do not say what limited it")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done, and how long it would take")
@@ -130,7 +131,7 @@ func (f *runFlags) begin(cmd *cobra.Command, o *cli.Options, names []string) (*m
 	}
 	for n := range all {
 		all[n].Target = targets(all[n])
-		if err := target.Check(all[n].Target, all[n].Experiment); err != nil {
+		if err := errors.Join(target.Check(all[n].Target, all[n].Experiment), f.mayBreak(names[n], all[n])); err != nil {
 			f.remove()
 			return nil, nil, err
 		}
@@ -141,6 +142,17 @@ func (f *runFlags) begin(cmd *cobra.Command, o *cli.Options, names []string) (*m
 		return nil, nil, err
 	}
 	return m, all, nil
+}
+
+var errFaults = errors.New("it is no experiment that is built in, and makes faults on this machine: read it, and then give --allow-faults")
+
+// mayBreak refuses faults of a file, which somebody may have sent, unless the user lets them. Other targets
+// than a Howdah have none.
+func (f *runFlags) mayBreak(name string, o run.Options) error {
+	if _, here := o.Target.(*target.Howdah); here && !f.faults && isFile(name) && o.Experiment.Breaks() {
+		return fmt.Errorf("%s: %w", name, errFaults)
+	}
+	return nil
 }
 
 // remove removes what begin made.

@@ -122,35 +122,41 @@ func watch(ctx context.Context, o *cli.Options, s book.Status) error {
 }
 
 func newResume(o *cli.Options) *cobra.Command {
-	var detach bool
+	var detach, again bool
 	cmd := &cobra.Command{
 		Use: "resume [RUN]", Short: "Go on with a run that was broken off", Args: cli.Args(atMostOne), ValidArgsFunction: completeRuns(o),
 		Long: "Goes on with a run that was broken off, at the next setting: the newest run, if none is named. It takes the flags that the run " +
-			"was begun with. What came from " + targetVariable + " has to be there again.",
-		Example: "  howdah lab resume\n  howdah lab resume 20261127-020405 --detach",
+			"was begun with. What came from " + targetVariable + " has to be there again. With --again it also makes points once more that did " +
+			"not count, also of a run that has ended; they stay in the result.",
+		Example: "  howdah lab resume\n  howdah lab resume 20261127-020405 --detach\n  howdah lab resume --again",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Exclusive(cmd, "again", "detach"); err != nil {
+				return err
+			}
 			s, err := findRun(o, args)
 			switch {
 			case err != nil:
 				return err
 			case s.State == book.Running:
 				return fmt.Errorf("%s: %w: see %s lab watch %s", s.ID, book.ErrBusy, o.Program, s.ID)
-			case s.State == book.Ended:
+			case s.State == book.Ended && !again:
 				return fmt.Errorf("%s: %w: its reports are in %s", s.ID, errEnded, s.Dir)
 			case s.State == book.Gone:
 				return fmt.Errorf("%s: %w: its directory %s is gone", s.ID, errEnded, s.Dir)
 			case detach:
 				return goOn(cmd, o, s.Run)
 			}
-			return resume(cmd, o, s)
+			return resume(cmd, o, s, again)
 		},
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "go on in the background")
+	cmd.Flags().BoolVar(&again, "again", false, "make points once more that did not count")
 	return cmd
 }
 
-// resume makes what is missing of a run, with the flags that it was begun with.
-func resume(cmd *cobra.Command, o *cli.Options, s book.Status) error {
+// resume makes what is missing of a run, with the flags that it was begun with; again: also what did not
+// count.
+func resume(cmd *cobra.Command, o *cli.Options, s book.Status, again bool) error {
 	begun, f := newRunWith()
 	if err := begun.ParseFlags(s.Arguments); err != nil {
 		return fmt.Errorf("the run %s: %w", s.ID, err)
@@ -167,6 +173,9 @@ func resume(cmd *cobra.Command, o *cli.Options, s book.Status) error {
 		return err
 	}
 	m.entry, m.progress = s.Run, s.Progress
+	for n := range all {
+		all[n].Again = again
+	}
 	return m.make(cmd.Context(), all)
 }
 

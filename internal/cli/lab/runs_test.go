@@ -13,10 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"howdah/internal/cli"
 	"howdah/internal/cli/lab"
 	"howdah/internal/cli/screen"
 	"howdah/internal/lab/book"
+	"howdah/internal/lab/result"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/pgtest"
 )
@@ -154,6 +157,37 @@ func TestARunThatIsKilledGoesOn(t *testing.T) {
 	// It keeps the flags that it was begun with.
 	if _, err := os.Stat(filepath.Join(r.Dir, "mine", "report.ja.html")); err == nil {
 		t.Error("it was to be in English")
+	}
+}
+
+// A point that did not count is made once more, also of a run that has ended, if somebody wants that.
+func TestAPointIsMadeAgain(t *testing.T) {
+	p := newPerson(t)
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	const text = "name: mine\ntitle: {en: Mine}\nquestion: {en: Which}\nfactors: []\nruns: 1\n" +
+		"each: [{sql: {text: \"SELECT 1 / coalesce(current_setting('my.mended', true), '0')::int\", value: one}}]\nquick: {}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.does("run", path, "--target", p.target)
+	conn, err := pgx.Connect(t.Context(), p.target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "ALTER ROLE CURRENT_USER SET my.mended = '1'"); err != nil {
+		t.Fatal(err)
+	}
+	p.refused("the run is at its end", "resume")
+	p.refused("exclude each other", "resume", "--again", "--detach")
+	p.does("resume", "--again")
+	all := p.runs()
+	if len(all) != 1 || all[0].State != book.Ended {
+		t.Fatalf("there are %+v", all)
+	}
+	r, err := result.Read(filepath.Join(all[0].Dir, "mine"))
+	if err != nil || len(r.Points) != 2 || !r.Points[0].Again || r.Points[0].Struck == "" || r.Points[1].Struck != "" || len(r.Resumed) != 1 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -23,6 +23,8 @@ type Server struct {
 	config   *pgx.ConnConfig
 	passfile string
 	schema   string
+	// application is what sessions are called; "" leaves it to the address and the program.
+	application string
 }
 
 // ErrForm says that an address is not one of a server.
@@ -82,19 +84,24 @@ func encode(query url.Values) string { return strings.ReplaceAll(query.Encode(),
 // escape is for a line of a password file.
 var escape = strings.NewReplacer(`\`, `\\`, `:`, `\:`)
 
-// Address returns the URI, without a password. It names the schema, too: libpq prefers the options of an
-// address to those of the environment.
+// Address returns the URI, without a password. It names the schema and the application, too: libpq prefers
+// what an address says to the environment.
 func (s Server) Address() string {
 	u, err := url.Parse(s.address)
-	if err != nil || s.schema == "" {
+	if err != nil || s.schema == "" && s.application == "" {
 		return s.address // Parse has read it before
 	}
 	query := u.Query()
-	options := query.Get("options")
-	if options == "" {
-		options = os.Getenv("PGOPTIONS")
+	if s.schema != "" {
+		options := query.Get("options")
+		if options == "" {
+			options = os.Getenv("PGOPTIONS")
+		}
+		query.Set("options", strings.TrimSpace(options+" -c search_path="+s.schema))
 	}
-	query.Set("options", strings.TrimSpace(options+" -c search_path="+s.schema))
+	if s.application != "" {
+		query.Set("application_name", s.application)
+	}
 	u.RawQuery = encode(query)
 	return u.String()
 }
@@ -108,6 +115,14 @@ func (s Server) In(schema string) Server {
 	s.config = s.config.Copy()
 	s.config.RuntimeParams["search_path"] = schema
 	s.schema = schema
+	return s
+}
+
+// As returns the server as one sees it whose sessions have a name of their own.
+func (s Server) As(application string) Server {
+	s.config = s.config.Copy()
+	s.config.RuntimeParams["application_name"] = application
+	s.application = application
 	return s
 }
 

@@ -41,6 +41,13 @@ func TestAddresses(t *testing.T) {
 	if !strings.HasSuffix(in.Address(), "&options=-c%20search_path%3Dlab&sslmode=disable") || in.Config().RuntimeParams["search_path"] != "lab" {
 		t.Errorf("it is %s", in.Address())
 	}
+	as := in.As("one's own")
+	if !strings.Contains(as.Address(), "?application_name=one%27s%20own&options=-c%20search_path%3Dlab&") || as.Config().RuntimeParams["application_name"] != "one's own" {
+		t.Errorf("it is %s", as.Address())
+	}
+	if s.Config().RuntimeParams["application_name"] != "x" {
+		t.Error("the server itself was changed")
+	}
 	if s.Config().RuntimeParams["search_path"] != "" {
 		t.Error("the server itself was changed")
 	}

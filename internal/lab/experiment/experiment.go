@@ -145,7 +145,6 @@ func (e *Experiment) check() error {
 }
 
 func (e *Experiment) checkFactors() error {
-	settings := 1
 	for n, f := range e.Factors {
 		switch {
 		case !nameForm.MatchString(f.Name) || f.Title.English == "":
@@ -158,10 +157,17 @@ func (e *Experiment) checkFactors() error {
 		if err := plain(f.Levels); err != nil {
 			return fmt.Errorf("levels of %s: %w", f.Name, err)
 		}
-		settings *= len(f.Levels)
 	}
-	if settings > mostSettings {
-		return fmt.Errorf("factors: they make %d settings, and %d may be", settings, mostSettings) //nolint:err113
+	return e.checkSettings()
+}
+
+// checkSettings refuses factors that make too many settings.
+func (e *Experiment) checkSettings() error {
+	settings := 1
+	for _, f := range e.Factors {
+		if settings *= len(f.Levels); settings > mostSettings {
+			return fmt.Errorf("factors: they make %d settings or more, and %d may be", settings, mostSettings) //nolint:err113
+		}
 	}
 	return nil
 }
@@ -198,13 +204,16 @@ func (e *Experiment) checkQuick() error {
 			return fmt.Errorf("quick.levels of %s: %w", name, err)
 		}
 	}
+	if err := e.Quickly().checkSettings(); err != nil {
+		return fmt.Errorf("quick: %w", err)
+	}
 	return nil
 }
 
 func (e *Experiment) checkComparisons() error {
 	for _, c := range e.Compare {
 		f := e.factor(c.Factor)
-		if f == nil || c.Figure == "" {
+		if f == nil || !figureForm.MatchString(c.Figure) {
 			return fmt.Errorf("compare: it needs a figure, and one of the factors: %q is none", c.Factor) //nolint:err113
 		}
 		for _, levels := range [][]any{f.Levels, e.Quick.Levels[c.Factor]} {

@@ -91,6 +91,30 @@ func TestStepsAreFilledIn(t *testing.T) {
 	}
 }
 
+// Factors that would make more settings than memory has are refused, also those of a quick run.
+func TestSettingsAreBounded(t *testing.T) {
+	t.Parallel()
+	levels := make([]any, 1<<11)
+	for n := range levels {
+		levels[n] = float64(n)
+	}
+	e, q := &Experiment{}, &Experiment{Quick: Quick{Levels: map[string][]any{}}}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} { // 2 to the 66th: an int has it as 0
+		e.Factors = append(e.Factors, Factor{Name: name, Title: Text{English: name}, Levels: levels})
+		q.Factors = append(q.Factors, Factor{Name: name, Title: Text{English: name}, Levels: levels[:1]})
+		q.Quick.Levels[name] = levels
+	}
+	if err := e.checkFactors(); err == nil {
+		t.Error("so many settings are taken")
+	}
+	if err := q.checkFactors(); err != nil {
+		t.Error(err)
+	}
+	if err := q.checkQuick(); err == nil {
+		t.Error("so many settings of a quick run are taken")
+	}
+}
+
 // Values that name each other many times are refused, before they fill the memory or take hours.
 func TestValuesThatGrow(t *testing.T) {
 	t.Parallel()
@@ -135,6 +159,12 @@ func TestWhatIsRefused(t *testing.T) {
 		"quick: {values: {seconds: 1}=>quick: {values: {second: 1}":       "there is no value second",
 		"levels: {clients: [4]}=>levels: {users: [4]}":                    "there is no factor users",
 		"levels: {clients: [4]}=>levels: {tables: [unlogged]}":            "logged is no level of tables",
+		"figure: late=>figure: ../late":                                   "no name of a figure",
+		"figure: took=>figure: \"a b\"":                                   "no name of a figure",
+		"figure: took=>value: a/b":                                        "no name of a figure",
+		"seconds: $seconds=>seconds: 1, prefix: ../x_":                    "with _ at its end",
+		"seconds: $seconds=>seconds: 1, prefix: x":                        "with _ at its end",
+		"figure: tps=>figure: /tps":                                       "it needs a figure",
 		"within: 60=>within: 0":                                           "within how many seconds",
 		"builtin: tpcb-like=>sql: \"\\\\shell id\"":                       "runs programs",
 		"builtin: tpcb-like=>sql: \"SELECT 1;\\n \\\\SetShell a id\"":     "runs programs",

@@ -57,6 +57,11 @@ func (e *Experiment) Requires() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+// Breaks reports whether one of the steps, also one that is optional, breaks something on this machine.
+func (e *Experiment) Breaks() bool {
+	return slices.ContainsFunc(slices.Concat(e.Prepare, e.Each), func(s Step) bool { return stepNeeds[s.Kind()] == NeedFaults })
+}
+
 // Restores reports whether a snapshot of the data is restored before settings are measured.
 func (e *Experiment) Restores() bool {
 	return slices.ContainsFunc(e.Each, func(s Step) bool { return s.Kind() == "restore" })

@@ -103,6 +103,26 @@ func TestWhatAnExperimentRequires(t *testing.T) {
 	}
 }
 
+// What breaks something is known, also where a target need not be able to.
+func TestBreaks(t *testing.T) {
+	t.Parallel()
+	all, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if want := slices.Contains([]string{"drill", "e3"}, e.Name); e.Breaks() != want {
+			t.Errorf("%s: %t", e.Name, !want)
+		}
+	}
+	if read(t).Breaks() {
+		t.Error("it breaks something")
+	}
+	if e := (&Experiment{Each: []Step{{"crash": {"optional": true}}}}); !e.Breaks() || len(e.Requires()) > 0 {
+		t.Errorf("it needs %q", e.Requires())
+	}
+}
+
 func TestServerSteps(t *testing.T) {
 	t.Parallel()
 	with := func(step string) error {

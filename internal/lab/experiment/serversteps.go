@@ -119,10 +119,10 @@ func (s *ServerSteps) read(kind string, filled any) error {
 	switch kind {
 	case "restore":
 		s.Restore = &Restore{}
-		return decode(filled, s.Restore)
+		return errors.Join(decode(filled, s.Restore), named(s.Restore.Figure))
 	case "reboot":
 		s.Reboot = &Reboot{}
-		return decode(filled, s.Reboot)
+		return errors.Join(decode(filled, s.Reboot), named(s.Reboot.Figure))
 	case "failover":
 		s.Failover = &Failover{}
 		return errors.Join(decode(filled, s.Failover), s.Failover.check())
@@ -157,7 +157,7 @@ func figured(name string) error {
 	if name == "" {
 		return wrong("it needs the name of a figure")
 	}
-	return nil
+	return named(name)
 }
 
 func (f *Failover) check() error {

@@ -125,9 +125,36 @@ func (i *Init) check() error {
 	return nil
 }
 
+// figureForm is the name of a figure, and prefixForm what may be before such names. Plots are files of these
+// names.
+var (
+	figureForm = regexp.MustCompile(`^[a-z][a-zA-Z0-9_.-]{0,80}$`)
+	prefixForm = regexp.MustCompile(`^([a-z][a-z0-9_]{0,30}_)?$`)
+)
+
+// named refuses names of figures that no plot could have; "" is no figure.
+func named(figures ...string) error {
+	for _, name := range figures {
+		if name != "" && !figureForm.MatchString(name) {
+			return wrong("%q is no name of a figure: it takes letters, digits and _", name)
+		}
+	}
+	return nil
+}
+
+func prefixed(prefix string) error {
+	if !prefixForm.MatchString(prefix) {
+		return wrong("the prefix %q is not of small letters and digits, with _ at its end", prefix)
+	}
+	return nil
+}
+
 func (p *PGBench) check() error {
 	if p.Protocol == "" {
 		p.Protocol = "simple"
+	}
+	if err := prefixed(p.Prefix); err != nil {
+		return err
 	}
 	switch {
 	case len(p.Scripts) == 0:
@@ -167,14 +194,14 @@ func (q *SQL) check() error {
 	if q.Each = max(q.Each, 1); q.Text == "" || q.Each > 1_000_000 {
 		return wrong("it has no text, or runs more than a million times")
 	}
-	return nil
+	return named(q.Figure, q.Value)
 }
 
 func (c *CatchUp) check() error {
 	if c.Figure == "" || c.Within < 1 {
 		return wrong("it needs a figure, and within how many seconds")
 	}
-	return nil
+	return named(c.Figure)
 }
 
 // checkSteps tries each step with each setting, also as a quick run has them.

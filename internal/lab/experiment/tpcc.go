@@ -67,7 +67,7 @@ func (t *TPCC) check() error {
 	case t.Workers < 0 || t.Workers > mostWorkers:
 		return wrong("workers are %d, and not from 0 to %d", t.Workers, mostWorkers)
 	}
-	return nil
+	return prefixed(t.Prefix)
 }
 
 // sessions are those of the users, and the one that reads the server's counters.

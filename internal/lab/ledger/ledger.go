@@ -219,18 +219,19 @@ func WorstGap(all []Entry, since, now time.Time) (longest time.Duration) {
 	return longest
 }
 
-// Rates counts acknowledgements by full seconds, from the first one to the last one.
+// Rates counts acknowledgements by seconds of the clock. Those of the first and the last one are left out, as
+// they are not whole: at is when each begins.
 func Rates(all []Entry) (at []time.Time, rate []float64) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	first := all[0].At.Truncate(time.Second)
+	first := all[0].At.Truncate(time.Second).Add(time.Second)
 	last := all[len(all)-1].At.Truncate(time.Second)
 	counts := map[time.Time]float64{}
 	for _, e := range all {
 		counts[e.At.Truncate(time.Second)]++
 	}
-	for t := first; !t.After(last); t = t.Add(time.Second) {
+	for t := first; t.Before(last); t = t.Add(time.Second) {
 		at, rate = append(at, t), append(rate, counts[t])
 	}
 	return at, rate

@@ -48,12 +48,15 @@ func TestGaps(t *testing.T) {
 
 func TestRatesAndSpans(t *testing.T) {
 	t.Parallel()
-	when, rates := Rates([]Entry{at(0, 100), at(1, 900), at(0, 2500)})
-	if fmt.Sprint(rates) != "[2 0 1]" || !when[2].Equal(noon.Add(2*time.Second)) {
+	// The first and the last second are not whole, and would look like an outage.
+	when, rates := Rates([]Entry{at(0, 900), at(1, 1100), at(0, 1900), at(1, 3500), at(0, 4100)})
+	if fmt.Sprint(rates) != "[2 0 1]" || !when[2].Equal(noon.Add(3*time.Second)) {
 		t.Errorf("%v at %v", rates, when)
 	}
-	if when, rates := Rates(nil); len(when)+len(rates) > 0 {
-		t.Errorf("%v, %v", when, rates)
+	for _, few := range [][]Entry{nil, {at(0, 100)}, {at(0, 100), at(1, 1900)}} {
+		if when, rates := Rates(few); len(when)+len(rates) > 0 {
+			t.Errorf("%v: %v, %v", few, when, rates)
+		}
 	}
 	if s := Span([]Entry{at(0, 30), at(1, 10), at(0, 50)}); s != 40*time.Millisecond {
 		t.Error(s)

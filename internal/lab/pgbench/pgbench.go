@@ -191,6 +191,15 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return r, r.summary(out.String())
 }
 
+// Version is what the program says of its release, as in "pgbench (PostgreSQL) 15.20".
+func Version(ctx context.Context, program string) (string, error) {
+	text, err := exec.CommandContext(ctx, program, "--version").Output() //nolint:gosec // the program that runs anyway
+	if err != nil {
+		return "", fmt.Errorf("%w: ask it for its version: %w", ErrRun, err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
 // Init makes pgbench's tables anew. steps are pgbench's letters; "" are its usual ones.
 func Init(ctx context.Context, program string, server address.Server, scale, fillfactor int, steps string, unlogged bool) error {
 	args := []string{"-i", "-q", "-s", strconv.Itoa(scale)}

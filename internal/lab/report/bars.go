@@ -53,7 +53,7 @@ func (w writer) ratios(c experiment.Comparison) (Plot, error) {
 	for _, comparison := range w.r.Comparisons {
 		if comparison.Factor == c.Factor && comparison.Figure == c.Figure && comparison.Figures.Ratio.Runs > 0 {
 			names = append(names, w.settingName(comparison.Other))
-			found = append(found, point{0, comparison.Figures.Ratio})
+			found = append(found, point{runs: comparison.Figures.Ratio})
 		}
 	}
 	if len(found) == 0 {

@@ -220,7 +220,7 @@ func differs(a, b writer) (all [][3]string) {
 	if a.r.Howdah != b.r.Howdah {
 		all = append(all, [3]string{"howdah", a.r.Howdah, b.r.Howdah})
 	}
-	one, two := a.facts(), b.facts()
+	one, two := a.facts(a.environment()), b.facts(b.environment())
 	for _, name := range slices.Sorted(maps.Keys(one)) {
 		if two[name] != one[name] {
 			all = append(all, [3]string{name, one[name], two[name]})
@@ -233,10 +233,9 @@ func differs(a, b writer) (all [][3]string) {
 	return all
 }
 
-// facts are the rows of the environment and the settings, by name.
-func (w writer) facts() map[string]string {
+// facts are rows of an environment and its settings, by name.
+func (w writer) facts(rows [][2]string, settings [][3]string) map[string]string {
 	all := map[string]string{}
-	rows, settings := w.environment()
 	for _, r := range rows {
 		if r[0] == word(w.language, "env_storage") { // how much is free changes by itself, and comes last
 			r[1] = r[1][:max(0, strings.LastIndex(r[1], ", "))]
@@ -257,6 +256,7 @@ type compareView struct {
 	Quick           bool
 	Sides           [][2]string
 	Findings        []finding
+	Chance          string
 	Differs         [][3]string
 	Only            []string
 	Plots           []plotView
@@ -280,7 +280,7 @@ func comparison(a, b writer, s SideBySide) ([]byte, error) {
 	}
 	v := compareView{
 		W: words[a.language], Style: template.CSS(styleText), Title: a.e.Title.In(a.language), Question: a.e.Question.In(a.language), Quick: a.r.Quick || b.r.Quick, //nolint:gosec // it is ours
-		Findings: w.findings(), Differs: differs(a, b), Only: s.Only, Plots: views, Tables: w.tables(), Names: [2]string{s.First.Name, s.Second.Name},
+		Findings: w.findings(), Chance: w.chance(), Differs: differs(a, b), Only: s.Only, Plots: views, Tables: w.tables(), Names: [2]string{s.First.Name, s.Second.Name},
 	}
 	for n, each := range []writer{a, b} {
 		name := v.Names[n]

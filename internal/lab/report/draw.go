@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"regexp"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -62,8 +63,11 @@ type picture struct {
 	height     vg.Length
 }
 
+// outside are letters that no name of a file has here: a result may come from anybody.
+var outside = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
+
 func newPicture(name, kind string) *picture {
-	p := &picture{name: name, kind: kind, legend: plot.NewLegend(), height: plotHeight}
+	p := &picture{name: outside.ReplaceAllString(name, "_"), kind: kind, legend: plot.NewLegend(), height: plotHeight}
 	p.legend.TextStyle.Font, p.legend.TextStyle.Handler = sans(8.5), newHandler()
 	p.legend.Top, p.legend.Left, p.legend.Padding, p.legend.ThumbnailWidth = true, true, 3, 16
 	return p

@@ -6,25 +6,44 @@ import (
 	"slices"
 	"strings"
 
+	"howdah/internal/lab/experiment"
 	"howdah/internal/observe/environment"
 	"howdah/internal/observe/machine"
 )
 
 // environment lists what was measured, and the settings of the server that are not the default.
 func (w writer) environment() (rows [][2]string, settings [][3]string) {
+	target := [2]string{word(w.language, "env_target"), w.r.Target.Name}
+	e := w.r.Environment
+	if e == nil {
+		rows = append(rows, target, [2]string{word(w.language, "env_version"), w.r.Target.Version})
+		for _, name := range slices.Sorted(maps.Keys(w.r.Target.Parameters)) { // of a result of form 1
+			settings = append(settings, [3]string{name, w.r.Target.Parameters[name], ""})
+		}
+		return rows, settings
+	}
+	rows, settings = w.describe(*e)
+	rows = append([][2]string{target}, rows...)
+	if w.r.PGBench != "" {
+		rows = append(rows, [2]string{word(w.language, "env_pgbench"), w.r.PGBench})
+	}
+	for n, server := range w.r.Servers {
+		if different := w.differences(*e, server.Environment); n > 0 && different != "" {
+			rows = append(rows, [2]string{fmt.Sprintf(word(w.language, "env_other"), w.common(server.Settings)), different})
+		}
+	}
+	if missing := strings.Join(w.missing(), "; "); missing != "" {
+		rows = append(rows, [2]string{word(w.language, "env_missing"), missing})
+	}
+	return rows, settings
+}
+
+// describe lists what one server is, and its settings that are not the default.
+func (w writer) describe(e environment.Environment) (rows [][2]string, settings [][3]string) {
 	add := func(name, value string) {
 		if value != "" {
 			rows = append(rows, [2]string{word(w.language, "env_"+name), value})
 		}
-	}
-	add("target", w.r.Target.Name)
-	e := w.r.Environment
-	if e == nil {
-		add("version", w.r.Target.Version)
-		for _, name := range slices.Sorted(maps.Keys(w.r.Target.Parameters)) {
-			settings = append(settings, [3]string{name, w.r.Target.Parameters[name], ""})
-		}
-		return rows, settings
 	}
 	add("version", e.Database.Version)
 	add("size", bytesText(float64(e.Database.SizeBytes)))
@@ -43,12 +62,48 @@ func (w writer) environment() (rows [][2]string, settings [][3]string) {
 		add("storage", w.storage(s))
 	}
 	w.host("client", e.Client, add)
-	add("missing", strings.Join(w.missing(), "; "))
 	for _, name := range slices.Sorted(maps.Keys(e.Database.Settings)) {
 		s := e.Database.Settings[name]
 		settings = append(settings, [3]string{name, strings.TrimSpace(s.Value + " " + s.Unit), s.Source})
 	}
 	return rows, settings
+}
+
+// differences says what of a server differs from the first one, but for the size of its data.
+func (w writer) differences(first, other environment.Environment) string {
+	one, two := w.facts(w.describe(first)), w.facts(w.describe(other))
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(two)) {
+		if two[name] != one[name] && name != word(w.language, "env_size") {
+			all = append(all, name+" "+two[name])
+		}
+		delete(one, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(one)) {
+		all = append(all, name+" –")
+	}
+	return strings.Join(all, "; ")
+}
+
+// common names the levels that all of some settings have.
+func (w writer) common(keys []string) string {
+	var levels map[string]any
+	for _, s := range w.e.Settings() {
+		switch {
+		case !slices.Contains(keys, w.e.Key(s)):
+		case levels == nil:
+			levels = maps.Clone(s)
+		default:
+			maps.DeleteFunc(levels, func(name string, level any) bool { return experiment.Word(s[name]) != experiment.Word(level) })
+		}
+	}
+	var all []string
+	for _, f := range w.e.Factors {
+		if level, same := levels[f.Name]; same && len(f.Levels) > 1 {
+			all = append(all, f.Title.In(w.language)+" "+experiment.Word(level))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // host tells of a machine: the server's, or that of the load generator alone.

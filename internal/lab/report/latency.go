@@ -43,7 +43,7 @@ func (w writer) latency(prefix string) (Plot, error) {
 		var found []point
 		for n, q := range quantiles {
 			if runs, ok := s.Figures[prefix+"latency_"+q+"_ms"]; ok && runs.Least > 0 {
-				found = append(found, point{float64(n), runs})
+				found = append(found, point{x: float64(n), runs: runs})
 				one.Y.Max = max(one.Y.Max, runs.Greatest*1.3)
 				if one.Y.Min == 0 || runs.Least*0.8 < one.Y.Min {
 					one.Y.Min = runs.Least * 0.8

@@ -59,12 +59,24 @@ func (w writer) knees() (all []string) {
 			where = rest + ": "
 		}
 		if knee, found := verdict.Knee(s.Steps); found {
-			all = append(all, where+fmt.Sprintf(word(w.language, "knee"), knee.Clients, short(knee.TPS)))
+			text := where + fmt.Sprintf(word(w.language, "knee"), knee.Clients, short(knee.TPS))
+			if w.clientsLimit(s, knee.Clients) {
+				text += " " + word(w.language, "knee_client")
+			}
+			all = append(all, text)
 		} else {
 			all = append(all, where+fmt.Sprintf(word(w.language, "no_knee"), s.Steps[len(s.Steps)-1].Clients))
 		}
 	}
 	return all
+}
+
+// clientsLimit reports whether the load generator limits a step of a sweep with more than so many clients.
+func (w writer) clientsLimit(s result.Sweep, clients int) bool {
+	return slices.ContainsFunc(w.r.Settings, func(setting result.Setting) bool {
+		n := slices.Index(s.Settings, setting.Setting)
+		return n >= 0 && s.Steps[n].Clients > clients && len(setting.Limits) > 0 && setting.Limits[0].Cause == verdict.Client
+	})
 }
 
 func (w writer) unsteady(keys []string) bool {

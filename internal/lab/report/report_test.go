@@ -12,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/plot/vg/draw"
+
 	"howdah/internal/failover/postmortem"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe/environment"
+	"howdah/internal/observe/machine"
 	"howdah/internal/observe/series"
 )
 
@@ -44,7 +47,7 @@ func found(t *testing.T) (*result.Result, []result.Tick) {
 	began := time.Unix(1790000000, 0).UTC()
 	r := &result.Result{
 		Schema: result.Schema, Experiment: e.Name, Howdah: "1.2", Source: source, Began: began, Ended: began.Add(100 * time.Second),
-		Target:      result.Target{Name: "db:5432/x", Version: "PostgreSQL 15.20", Parameters: map[string]string{"work_mem": "4MB"}},
+		Target:      result.Target{Name: "db:5432/x", Version: "PostgreSQL 15.20"},
 		Environment: &environment.Environment{Database: environment.Database{Version: "PostgreSQL 15.20 on x86", Settings: map[string]environment.Setting{"shared_buffers": {Value: "262144", Unit: "8kB", Source: "configuration file"}}}, Host: &environment.Host{CPUModel: "A CPU", CPUs: 2, MemoryBytes: 8 << 30, Kernel: "6.1"}},
 	}
 	var ticks []result.Tick
@@ -129,6 +132,7 @@ func TestReports(t *testing.T) {
 		"en": {
 			`<html lang="en">`, "Unlogged &lt;tables&gt;", "What does WAL cost?",
 			"TPS with Tables unlogged, Clients 1 is 4.8 times that with Tables logged, Clients 1 (4.8 to 4.8 in the pairs of runs of a round; P = 0.1).",
+			"These are 4 comparisons. If no setting differed from another one, 0.4 of them would seem to on average, by chance.",
 			"TPS: between Tables half, Clients 4 and Tables logged, Clients 4 no difference can be told: the runs overlap: 101 to 103 against 101 to 103.",
 			"a client said &lt;b&gt;no&lt;/b&gt;", "not observed: it was lost", "shared_buffers", "262144 8kB", "PostgreSQL 15.20 on x86", "2 CPUs, A CPU", "pgbench -c 4 db", "by howdah 1.2", "name: tables",
 			"Something else disturbed the measurement", "If that is left aside: Locks on rows limit it", "75 % of the active sessions waited for a lock.", "3 of 3 runs were disturbed: Other programs used 25 % of the machine",
@@ -136,7 +140,7 @@ func TestReports(t *testing.T) {
 			"Tables logged: The medians grow by less than 10 % a doubling after 1 clients", "Throughput by load", "Throughput each second", "Throughput compared",
 		},
 		"ja": {
-			`<html lang="ja">`, "UNLOGGED テーブル", "TPS：テーブル unlogged, クライアント数 1 は テーブル logged, クライアント数 1 の 4.8 倍です（各組の比 4.8～4.8、P = 0.1）。", "差があるとは言えません（実行結果が重なっています：101～103 と 101～103）",
+			`<html lang="ja">`, "UNLOGGED テーブル", "TPS：テーブル unlogged, クライアント数 1 は テーブル logged, クライアント数 1 の 4.8 倍です（各組の比 4.8～4.8、P = 0.1）。", "比較は 4 件あります。設定間に差がまったくなくても、平均 0.4 件は", "差があるとは言えません（実行結果が重なっています：101～103 と 101～103）",
 			"外乱を除けば：行ロックがボトルネックです", "アクティブセッションの 75 % がロックを待っていました。", "3 回中 3 回は外乱がありました：ほかのプログラムがマシンの CPU の 25 % を使いました（許容は 3.0 %）。", "最も多い待機は Lock:transactionid で、平均 3 セッションです。",
 			"そのうち平均 3 セッションは branches を待っていました。", "クライアント数</text>",
 		},
@@ -165,11 +169,12 @@ func TestAReportOfHalfARun(t *testing.T) {
 	t.Parallel()
 	r, _ := found(t)
 	r.Points, r.Settings, r.Comparisons, r.Ended, r.Quick, r.Environment = r.Points[:1], nil, nil, time.Time{}, true, nil
+	r.Schema, r.Target.Parameters = 1, map[string]string{"work_mem": "4MB"} // of an older release
 	dir := kept(t, t.TempDir(), r, nil)
 	if err := Write(dir, "en"); err != nil {
 		t.Fatal(err)
 	}
-	says(t, filepath.Join(dir, "report.html"), "This run is not finished", "This was a quick run", "work_mem", "PostgreSQL 15.20")
+	says(t, filepath.Join(dir, "report.html"), "This run is not finished", "This was a quick run", "db:5432/x", "PostgreSQL 15.20", "work_mem", "4MB")
 }
 
 func TestSideBySide(t *testing.T) {
@@ -202,7 +207,99 @@ func TestSideBySide(t *testing.T) {
 	if strings.Count(text, "<svg") != 5 {
 		t.Errorf("%d plots", strings.Count(text, "<svg"))
 	}
-	says(t, filepath.Join(out, "compare.ja.html"), "交互に測定されたものではありません", "の 2 倍です")
+	says(t, filepath.Join(out, "compare.ja.html"), "交互に測定されたものではありません", "の 2 倍です（中央値の比、")
+}
+
+// A result comes from anybody. What it calls its figures leads to no place outside of its directory.
+func TestNamesLeadNowhere(t *testing.T) {
+	t.Parallel()
+	r, ticks := found(t)
+	for n := range r.Points {
+		for name, value := range maps.Clone(r.Points[n].Figures) {
+			r.Points[n].Figures["../../out/"+name] = value
+			r.Points[n].Figures["/"+name+"/_tps"] = value
+		}
+	}
+	for n := range ticks {
+		ticks[n].Name = "../../out/x_tps"
+	}
+	e, err := Experiment(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Compare = nil
+	r.Sum(e)
+	plots, err := writer{r: r, e: e, ticks: ticks, language: "en"}.plots()
+	if err != nil || len(plots) < 3 {
+		t.Fatalf("%d plots, %v", len(plots), err)
+	}
+	for _, p := range plots {
+		if strings.ContainsAny(p.Name, `/\`) {
+			t.Errorf("a plot is called %s", p.Name)
+		}
+	}
+}
+
+// Servers of other settings are told by what differs.
+func TestSeveralServers(t *testing.T) {
+	t.Parallel()
+	r, _ := found(t)
+	r.Resumed, r.PGBench = []time.Time{time.Unix(1790000050, 0)}, "pgbench (PostgreSQL) 15.20"
+	other := *r.Environment
+	other.Database.SizeBytes, other.Limits = 5, &machine.Limits{CPUs: 2}
+	other.Database.Settings = map[string]environment.Setting{"work_mem": {Value: "9", Unit: "MB"}}
+	r.Servers = []result.Server{
+		{Settings: []string{"tables=logged clients=1", "tables=logged clients=4"}, Environment: *r.Environment},
+		{Settings: []string{"tables=unlogged clients=1", "tables=unlogged clients=4"}, Environment: other},
+		{Settings: []string{"tables=half clients=1"}, Environment: *r.Environment},
+	}
+	dir := kept(t, t.TempDir(), r, nil)
+	if err := Write(dir, Languages...); err != nil {
+		t.Fatal(err)
+	}
+	text := says(t, filepath.Join(dir, "report.html"), "With Tables unlogged</td>", "pgbench (PostgreSQL) 15.20</td>", "went on at 2026-09-21 14:14:10 UTC: runs before and after", "Limits of its class 2 CPU; work_mem 9 MB; shared_buffers –</td>")
+	if strings.Contains(text, "With Tables half") {
+		t.Error("a server that does not differ is told")
+	}
+	says(t, filepath.Join(dir, "report.ja.html"), "テーブル unlogged の場合")
+}
+
+func TestPointsThatTheGeneratorLimitsAreHollow(t *testing.T) {
+	t.Parallel()
+	r, ticks := found(t)
+	for n, s := range r.Settings {
+		if s.Setting == "tables=logged clients=4" {
+			r.Settings[n].Limits = []result.Limit{{Finding: verdict.Finding{Cause: verdict.Client}}, {Prefix: "read_", Finding: verdict.Finding{Cause: verdict.WAL}}}
+		}
+	}
+	e, err := Experiment(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := writer{r: r, e: e, ticks: ticks, language: "en"}
+	f := swept(e)
+	for _, knee := range w.knees() {
+		if strings.HasSuffix(knee, "There the load generator is the limit: the server may do more.") != strings.HasPrefix(knee, "Tables logged: ") {
+			t.Errorf("%s", knee)
+		}
+	}
+	full := draw.GlyphStyle{Shape: draw.CircleGlyph{}, Radius: 2}
+	for n, l := range w.lines(*f, "tps") {
+		for _, p := range l.points {
+			_, ring := p.glyph(full).Shape.(draw.RingGlyph)
+			if want := n == 0 && p.x == 4; p.hollow != want || ring != want {
+				t.Errorf("line %d at %v: %t, %t", n, p.x, p.hollow, ring)
+			}
+		}
+	}
+	before, err := w.sweep(*f, "tps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Settings[1].Limits, r.Settings[0].Limits = nil, nil
+	if after, err := w.sweep(*f, "tps"); err != nil || bytes.Equal(before.SVG, after.SVG) {
+		t.Errorf("nothing of it is drawn: %v", err)
+	}
 }
 
 // What is not of the same thing is not compared. The servers may differ.
@@ -269,7 +366,7 @@ func TestVerdictsInJapanese(t *testing.T) {
 	reasons := map[string]bool{"device_read": true, "device_write": true, "read_limit": true, "write_limit": true}
 	findings := map[string]bool{}
 	reasonForm := regexp.MustCompile(`reason\("(\w+)",`)
-	keyForm := regexp.MustCompile(`"((?:client|cpu|none|checkpoint)_(?:cpu|rate|class|machine|yet|computes|dip|images))"`)
+	keyForm := regexp.MustCompile(`"((?:client|cpu|none|checkpoint|wal)_(?:cpu|rate|class|machine|yet|computes|dip|images|insert|turns))"`)
 	causeForm := regexp.MustCompile(`Cause = "(\w+)"`)
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {

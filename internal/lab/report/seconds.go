@@ -44,7 +44,7 @@ func (w writer) tracks(name string) []track {
 	at := map[int]int{}
 	var all []track
 	for _, t := range w.ticks {
-		if t.Name != name || t.Point >= len(w.r.Points) || w.r.Points[t.Point].Run != 1 {
+		if t.Name != name || t.Point < 0 || t.Point >= len(w.r.Points) || w.r.Points[t.Point].Run != 1 || w.r.Points[t.Point].Again {
 			continue
 		}
 		n, there := at[t.Point]

@@ -12,13 +12,17 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/result"
 	"howdah/internal/lab/stats"
+	"howdah/internal/lab/verdict"
 )
 
 // point is a median with its spread.
 type point struct {
 	x    float64
 	runs stats.Summary
+	// hollow: what limits it is the load generator, so that it is no figure of the server.
+	hollow bool
 }
 
 // line is a row of points of a sweep.
@@ -98,6 +102,8 @@ func (w writer) sweepLines(p *picture, to *plot.Plot, f experiment.Factor, figur
 			}
 			path.Color, path.Width, path.Dashes = colour(n), vg.Points(1.5), dashes[dash]
 			dots.Color, dots.Shape, dots.Radius = colour(n), draw.CircleGlyph{}, 2.2
+			full := dots.GlyphStyle
+			dots.GlyphStyleFunc = func(at int) draw.GlyphStyle { return l.points[at].glyph(full) }
 			bars, err := plotter.NewYErrorBars(whiskers(l.points))
 			if err != nil {
 				return err
@@ -118,6 +124,14 @@ func (w writer) sweepLines(p *picture, to *plot.Plot, f experiment.Factor, figur
 	return nil
 }
 
+// glyph is how a point is drawn where others are full.
+func (p point) glyph(full draw.GlyphStyle) draw.GlyphStyle {
+	if p.hollow {
+		full.Shape, full.Radius = draw.RingGlyph{}, full.Radius+1
+	}
+	return full
+}
+
 // levels has the axis below show the levels of a factor.
 func levels(to *plot.Plot, f experiment.Factor) {
 	var ticks []plot.Tick
@@ -133,6 +147,7 @@ func levels(to *plot.Plot, f experiment.Factor) {
 // lines are the settings that differ in other factors, with the points of this one.
 func (w writer) lines(f experiment.Factor, figure string) (all []line) {
 	at := map[string]int{}
+	_, prefix := lookUp(figure)
 	for _, s := range w.r.Settings {
 		runs, ok := s.Figures[figure]
 		if !ok {
@@ -144,12 +159,17 @@ func (w writer) lines(f experiment.Factor, figure string) (all []line) {
 			n, at[name] = len(all), len(all)
 			all = append(all, line{name: name})
 		}
-		all[n].points = append(all[n].points, point{number(s.Levels[f.Name]), runs})
+		all[n].points = append(all[n].points, point{number(s.Levels[f.Name]), runs, byClient(s, prefix)})
 	}
 	for _, l := range all {
 		slices.SortFunc(l.points, func(a, b point) int { return int(math.Copysign(1, a.x-b.x)) })
 	}
 	return all
+}
+
+// byClient reports whether the load generator limits a step of a setting.
+func byClient(s result.Setting, prefix string) bool {
+	return slices.ContainsFunc(s.Limits, func(l result.Limit) bool { return l.Prefix == prefix && l.Cause == verdict.Client })
 }
 
 // rest names the levels of a setting but for one factor.

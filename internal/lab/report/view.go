@@ -20,6 +20,7 @@ type pageView struct {
 	Quick                bool
 	Measured, Unfinished string
 	Findings             []finding
+	Chance               string
 	Knees                []string
 	Faults               []faultView
 	Limits               []limitView
@@ -89,8 +90,8 @@ type runView struct {
 func (w writer) view(plots []Plot) pageView {
 	v := pageView{
 		W: words[w.language], Style: template.CSS(styleText), Title: w.e.Title.In(w.language), Question: w.e.Question.In(w.language), Quick: w.r.Quick, //nolint:gosec // it is ours
-		Findings: w.findings(), Knees: w.knees(), Faults: w.faults(), Limits: w.limits(), Tables: w.tables(), Runs: w.runs(), Steps: w.steps(), Commands: w.commands(),
-		Order: fmt.Sprintf(word(w.language, "order"), w.e.Runs), Problems: w.problems(), Source: w.r.Source,
+		Findings: w.findings(), Chance: w.chance(), Knees: w.knees(), Faults: w.faults(), Limits: w.limits(), Tables: w.tables(), Runs: w.runs(), Steps: w.steps(), Commands: w.commands(),
+		Order: w.order(), Problems: w.problems(), Source: w.r.Source,
 	}
 	v.Environment, v.Settings = w.environment()
 	if w.r.Ended.IsZero() {
@@ -101,6 +102,19 @@ func (w writer) view(plots []Plot) pageView {
 	}
 	v.Plots = w.plotViews(plots)
 	return v
+}
+
+// order says in which order the runs were made, and when that was broken.
+func (w writer) order() string {
+	text := fmt.Sprintf(word(w.language, "order"), w.e.Runs)
+	var moments []string
+	for _, t := range w.r.Resumed {
+		moments = append(moments, moment(t))
+	}
+	if len(moments) > 0 {
+		text += " " + fmt.Sprintf(word(w.language, "resumed"), strings.Join(moments, ", "))
+	}
+	return text
 }
 
 func (w writer) plotViews(plots []Plot) (all []plotView) {
@@ -151,12 +165,28 @@ func (w writer) findings() (all []finding) {
 			all = append(all, finding{Text: fmt.Sprintf(word(w.language, "carried_sides"), figure, other, short(c.Figures.Other.Median), base, short(c.Figures.Base.Median), short(c.Figures.P)), Carried: true})
 			continue
 		}
+		form := "carried"
+		if c.Factor == resultFactor { // there are no rounds of both
+			form = "carried_beside"
+		}
 		all = append(all, finding{
-			Text:    fmt.Sprintf(word(w.language, "carried"), figure, other, short(ratio.Median), base, short(ratio.Least), short(ratio.Greatest), short(c.Figures.P)),
+			Text:    fmt.Sprintf(word(w.language, form), figure, other, short(ratio.Median), base, short(ratio.Least), short(ratio.Greatest), short(c.Figures.P)),
 			Carried: true,
 		})
 	}
 	return all
+}
+
+// chance says how many differences would be carried if there were none at all; "": that is no question.
+func (w writer) chance() string {
+	expected := 0.0
+	for _, c := range w.r.Comparisons {
+		expected += stats.ByChance(min(c.Figures.Base.Runs, c.Figures.Other.Runs))
+	}
+	if len(w.r.Comparisons) < 2 || w.r.Quick || expected == 0 {
+		return ""
+	}
+	return fmt.Sprintf(word(w.language, "chance"), len(w.r.Comparisons), fmt.Sprintf("%.2g", expected))
 }
 
 // why says why a comparison carries nothing.

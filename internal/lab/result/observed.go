@@ -29,6 +29,9 @@ type Observation struct {
 	Missing []string `json:"missing,omitempty"`
 	// Load is what the load generator says of itself.
 	Load verdict.Load `json:"load"`
+	// Elsewhere says that no process of the server is seen on this machine: what is known of a machine is
+	// known of this one, where the load generator runs.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Observed sums up what was seen each second, by column.
 	Observed series.Summary `json:"observed"`
 	// Counters has those of the server's statistics that grew, by column, over the whole step.
@@ -48,7 +51,7 @@ type Change struct {
 // Judge says anew what limited the load. sweep has the medians of settings with more and with fewer
 // clients; it may be nil.
 func (o *Observation) Judge(sweep []verdict.Step) {
-	o.Verdict = verdict.Judge(verdict.Evidence{Observed: o.Observed, Load: o.Load, Sweep: sweep})
+	o.Verdict = verdict.Judge(verdict.Evidence{Observed: o.Observed, Load: o.Load, Elsewhere: o.Elsewhere, Sweep: sweep})
 }
 
 // Limit is what limited a step of a setting: what most of its runs say.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,7 @@ import (
 )
 
 // Schema is the number of the form of result.json. A program that meets a larger one reads it not.
-const Schema = 1
+const Schema = 2
 
 // Result is a whole run of an experiment.
 type Result struct {
@@ -29,9 +30,17 @@ type Result struct {
 	Howdah     string    `json:"howdah"` // the release that measured
 	Began      time.Time `json:"began"`
 	Ended      time.Time `json:"ended,omitzero"` // zero: it goes on, or was broken off
-	Target     Target    `json:"target"`
-	// Environment is what was measured, as it was when the run began; nil: it could not be read.
+	// Resumed are the moments at which it went on after it was broken off, or was to measure again: runs
+	// before and after did not follow each other.
+	Resumed []time.Time `json:"resumed,omitempty"`
+	// PGBench is what the program says of its release.
+	PGBench string `json:"pgbench,omitempty"`
+	Target  Target `json:"target"`
+	// Environment is what was measured, as it was after the first point; nil: it could not be read.
 	Environment *environment.Environment `json:"environment,omitempty"`
+	// Servers has each server that settings wanted, in the order in which they were measured. The first one
+	// is Environment.
+	Servers []Server `json:"servers,omitempty"`
 	// Source is the text of the experiment, so that it can be run again.
 	Source string  `json:"source"`
 	Points []Point `json:"points"`
@@ -42,14 +51,20 @@ type Result struct {
 	Problems    []string     `json:"problems,omitempty"` // all that failed, in words
 }
 
+// Server is what some of the settings were measured on, as it was after the first point there.
+type Server struct {
+	Settings    []string                `json:"settings"` // their keys
+	Environment environment.Environment `json:"environment"`
+}
+
 // Target is what was measured.
 type Target struct {
-	Name    string `json:"name"` // host, port and database
-	Kind    string `json:"kind"` // howdah, or address
-	Version string `json:"version"`
-	// Parameters are all settings of the server that are not the default. None is a secret.
+	Name    string            `json:"name"` // host, port and database
+	Kind    string            `json:"kind"` // howdah, or address
+	Version string            `json:"version"`
+	Machine map[string]string `json:"machine,omitempty"`
+	// Parameters are of form 1: all settings that were not the default. Since form 2 an environment has them.
 	Parameters map[string]string `json:"parameters,omitempty"`
-	Machine    map[string]string `json:"machine,omitempty"`
 }
 
 // Point is one run of one setting.
@@ -70,6 +85,8 @@ type Point struct {
 	Observed []Observation `json:"observed,omitempty"`
 	// Struck says why the point does not count; "": it does.
 	Struck string `json:"struck,omitempty"`
+	// Again says that it is struck, and that another point is measured in its place.
+	Again bool `json:"again,omitempty"`
 }
 
 // Setting has the figures of all runs of a setting that count.
@@ -106,8 +123,12 @@ const (
 	SeriesName = "series.csv"
 )
 
-// ErrNewer says that a result is of a newer release.
-var ErrNewer = errors.New("this result is of a newer release of howdah")
+var (
+	// ErrNewer says that a result is of a newer release.
+	ErrNewer = errors.New("this result is of a newer release of howdah")
+	// ErrOlder says that a result is of an older form. It can be read, but not be gone on with.
+	ErrOlder = errors.New("this result is of an older release of howdah, which observed other things: its report can be read, but the run cannot go on")
+)
 
 // Write keeps a result, whole or not at all.
 func Write(dir string, r *Result) error {
@@ -134,7 +155,20 @@ func Read(dir string) (*Result, error) {
 	if r.Schema > Schema {
 		return nil, fmt.Errorf("read the result in %s: %w", dir, ErrNewer)
 	}
+	r.renew()
 	return &r, nil
+}
+
+// renew adds to a result of an older form what follows from it. Its number stays.
+func (r *Result) renew() {
+	if r.Schema > 1 || r.Environment == nil || r.Environment.Client == nil {
+		return
+	}
+	for n := range r.Points { // form 1 took that machine for the server's
+		for i := range r.Points[n].Observed {
+			r.Points[n].Observed[i].Elsewhere = true
+		}
+	}
 }
 
 // Append adds rows to the series of a result. What a broken run left of its last row is repaired.
@@ -166,6 +200,38 @@ func Append(dir string, ticks []Tick) error {
 		return fmt.Errorf("keep a series: %w", rows.Error())
 	}
 	return nil
+}
+
+// Cut takes rows away that are of no point of a result: those that were kept just before a run was killed,
+// whose point is measured again. points is how many points there are.
+func Cut(dir string, points int) error {
+	file, err := os.OpenFile(filepath.Join(dir, SeriesName), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cut a series: %w", err)
+	}
+	defer file.Close()
+	rows := csv.NewReader(file)
+	rows.FieldsPerRecord = -1
+	for {
+		begin := rows.InputOffset()
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			if n, bad := strconv.Atoi(row[0]); bad != nil || n < points {
+				continue // the header, or a row of a point that is there
+			}
+		}
+		// Rows are in the order of their points. What cannot be read is the end of a row that broke off.
+		if err := file.Truncate(begin); err != nil {
+			return fmt.Errorf("cut a series: %w", err)
+		}
+		return nil
+	}
 }
 
 // wholeRows returns where the last whole row ends.

@@ -2,6 +2,7 @@ package result
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -99,6 +100,73 @@ func TestARunGoesOn(t *testing.T) {
 	}
 }
 
+// What is struck stays, and is measured once more if somebody wants that.
+func TestPointsAreMeasuredAgain(t *testing.T) {
+	t.Parallel()
+	e := given(t)
+	r := measured(e)
+	r.Points[5].Struck, r.Ended = "the server was lost", time.Now()
+	if _, more := r.Next(e); more {
+		t.Error("it is measured again, although nobody wants that")
+	}
+	for range 2 {
+		r.MeasureAgain()
+		p, more := r.Next(e)
+		if !more || p.Run != r.Points[5].Run || e.Key(p.Setting) != r.Points[5].Setting || r.Done() != 11 || !r.Ended.IsZero() {
+			t.Errorf("%+v, %t, %d", p, more, r.Done())
+		}
+	}
+	again := r.Points[5]
+	again.Struck, again.Again = "", false
+	r.Points = append(r.Points, again)
+	if _, more := r.Next(e); more || r.Done() != 12 {
+		t.Errorf("%d", r.Done())
+	}
+	r.Sum(e)
+	for _, s := range r.Settings {
+		if s.Figures["tps"].Runs != 3 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A run that was killed between the rows of a point and the point itself has no rows twice.
+func TestRowsWithoutAPointAreCut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := Cut(dir, 0); err != nil {
+		t.Error(err)
+	}
+	kept := []Tick{{Point: 0, At: time.Unix(1, 0).UTC(), Name: "a\n9,b", Value: 1}, {Point: 1, At: time.Unix(2, 0).UTC(), Name: "tps", Value: 2}}
+	cut := []Tick{{Point: 2, At: time.Unix(3, 0).UTC(), Name: "tps", Value: 3}}
+	if err := errors.Join(Append(dir, kept), Append(dir, cut)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Cut(dir, 2); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := ReadSeries(dir); err != nil || !slices.Equal(all, kept) {
+			t.Errorf("%v, %v", all, err)
+		}
+	}
+	// As after a loss of power in the middle of a row.
+	file, err := os.OpenFile(filepath.Join(dir, SeriesName), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString("1,12,\"lock"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Cut(dir, 2); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := ReadSeries(dir); err != nil || !slices.Equal(all, kept) {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
 func TestAResultIsKept(t *testing.T) {
 	t.Parallel()
 	dir, e := t.TempDir(), given(t)
@@ -121,6 +189,28 @@ func TestAResultIsKept(t *testing.T) {
 	}
 	if _, err := Read(dir); !errors.Is(err, ErrNewer) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A result of form 1 says where its server was only by its environment.
+func TestAResultOfForm1(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		schema    int
+		place     string
+		elsewhere bool
+	}{
+		"here": {1, "host", false}, "elsewhere": {1, "client", true}, "of form 2, which says it": {2, "client", false},
+	} {
+		dir := t.TempDir()
+		text := fmt.Sprintf(`{"schema": %d, "target": {"name": "db:5432/x", "parameters": {"work_mem": "4MB"}}, "environment": {"%s": {"cpus": 2}}, "points": [{"setting": "a", "observed": [{"prefix": ""}]}]}`, c.schema, c.place)
+		if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Read(dir)
+		if err != nil || r.Schema != c.schema || r.Points[0].Observed[0].Elsewhere != c.elsewhere || r.Target.Parameters["work_mem"] != "4MB" {
+			t.Errorf("%s: %+v, %v", what, r, err)
+		}
 	}
 }
 

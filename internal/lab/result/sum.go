@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/stats"
@@ -83,12 +84,33 @@ func (r *Result) pairs(base, other, figure string) (a, b []float64) {
 	return a, b
 }
 
+// MeasureAgain has Next return the points that are struck once more. They stay where they are.
+func (r *Result) MeasureAgain() {
+	for n := range r.Points {
+		if p := &r.Points[n]; p.Struck != "" && !p.Again {
+			p.Again, r.Ended = true, time.Time{}
+		}
+	}
+}
+
+// Done is how many points there are, without those in whose place another one is measured.
+func (r *Result) Done() (n int) {
+	for _, p := range r.Points {
+		if !p.Again {
+			n++
+		}
+	}
+	return n
+}
+
 // Next returns the point that is to be measured next, or false if there is none. A point that is there
-// already is not measured again: so a run goes on where it was broken off.
+// already is not measured again, unless MeasureAgain says so: so a run goes on where it was broken off.
 func (r *Result) Next(e *experiment.Experiment) (experiment.Point, bool) {
 	done := map[string]bool{}
 	for _, p := range r.Points {
-		done[fmt.Sprintf("%d %s", p.Run, p.Setting)] = true
+		if !p.Again {
+			done[fmt.Sprintf("%d %s", p.Run, p.Setting)] = true
+		}
 	}
 	for _, p := range e.Points() {
 		if !done[fmt.Sprintf("%d %s", p.Run, e.Key(p.Setting))] {

@@ -18,7 +18,8 @@ type figure struct {
 var figures = append(waits(), []figure{
 	{"aas", mean1(series.Active, 1)},
 	{"server_cpu_percent", serverCPU},
-	{"machine_cpu_percent", part(series.MachineCPU, series.MachineCPUs)},
+	{"machine_cpu_percent", machineCPU(false)},
+	{"client_machine_cpu_percent", machineCPU(true)},
 	{"read_iops", first(series.ServerReadOps, series.DeviceReadOps, 1)},
 	{"write_iops", first(series.ServerWriteOps, series.DeviceWriteOps, 1)},
 	{"read_mb_s", first(series.ServerReadBytes, series.DeviceReadBytes, 1e-6)},
@@ -68,6 +69,14 @@ func part(of, all string) func(result.Observation) (float64, bool) {
 	}
 }
 
+// machineCPU is that of the server's machine, or of the load generator's if the server is elsewhere.
+func machineCPU(elsewhere bool) func(result.Observation) (float64, bool) {
+	return func(o result.Observation) (float64, bool) {
+		share, known := part(series.MachineCPU, series.MachineCPUs)(o)
+		return share, known && o.Elsewhere == elsewhere
+	}
+}
+
 // serverCPU is of what the server may use: its class, or the machine.
 func serverCPU(o result.Observation) (float64, bool) {
 	limit, limited := o.Observed.Mean(series.ServerCPULimit)
@@ -85,10 +94,11 @@ func walPerTransaction(o result.Observation) (float64, bool) {
 	return rate / o.Load.TPS, true
 }
 
-// checkpoints counts those that were begun: none is a figure, too, where counters could be read.
+// checkpoints counts those that were begun.
 func checkpoints(o result.Observation) (float64, bool) {
-	timed, requested := o.Counters["checkpoint.timed"], o.Counters["checkpoint.requested"]
-	return timed.After - timed.Before + requested.After - requested.Before, len(o.Counters) > 0
+	timed, known := o.Counters["checkpoint.timed"]
+	requested, also := o.Counters["checkpoint.requested"]
+	return timed.After - timed.Before + requested.After - requested.Before, known && also
 }
 
 // lag is that of the standby that was furthest behind when the load ended.

@@ -2,8 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,36 +11,46 @@ import (
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe"
-	"howdah/internal/observe/environment"
-	"howdah/internal/observe/machine"
 	"howdah/internal/observe/series"
 )
 
 // sampleEvery is how often sessions are looked at: a quick run has few seconds, and needs samples.
 const sampleEvery = 250 * time.Millisecond
 
-// observed has do make a load, and observes the target from the moment that do calls begin until do
-// returns. begin is told which processes make the load, and may be called once. do returns what it says
-// of its load; what it kept before as ticks of the name prefix+"tps" tells what checkpoints did to it.
+// interval is told when a load is measured. Both are called once at most.
+type interval struct {
+	// begin is told which processes make the load.
+	begin func(observe.Processes)
+	// end says that the load is over. What its maker does afterwards is no part of it.
+	end func()
+}
+
+// nobody does not observe.
+var nobody = interval{begin: func(observe.Processes) {}, end: func() {}}
+
+// observed has do make a load, and observes the target in the interval that do tells: until do returns, if
+// it does not tell the end. do returns what it says of its load; what it kept before as ticks of the name
+// prefix+"tps" tells what checkpoints did to it.
 //
 // An error is that of do. If the target cannot be observed, do runs all the same, and the point says so.
-func (d *doing) observed(ctx context.Context, prefix string, do func(begin func(observe.Processes)) (verdict.Load, error)) error {
+func (d *doing) observed(ctx context.Context, prefix string, do func(interval) (verdict.Load, error)) error {
 	if d.Blind {
-		_, err := do(func(observe.Processes) {})
+		_, err := do(nobody)
 		return err
 	}
 	w, err := d.watch(ctx)
 	if err != nil {
 		d.point.Observed = append(d.point.Observed, result.Observation{Prefix: prefix, Failed: err.Error()})
-		_, err = do(func(observe.Processes) {})
+		_, err = do(nobody)
 		return err
 	}
 	defer w.observer.Close()
 	known := d.known(ctx)
-	load, err := do(func(p observe.Processes) {
+	begin := func(p observe.Processes) {
 		p.Known = known
 		w.begin(ctx, p)
-	})
+	}
+	load, err := do(interval{begin, w.over})
 	w.end(ctx)
 	if err != nil || w.from.IsZero() {
 		return err
@@ -80,7 +88,7 @@ type watching struct {
 }
 
 func (d *doing) watch(ctx context.Context) (*watching, error) {
-	observer, err := observe.Open(ctx, observe.Config{Conn: d.server().Config(), Sample: sampleEvery})
+	observer, err := observe.Open(ctx, observe.Config{Conn: d.server().Config(), Load: loadName, Sample: sampleEvery})
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +109,19 @@ func (w *watching) begin(ctx context.Context, p observe.Processes) {
 	})
 }
 
+// over says that the load is over. The observer goes on until end, as its row may not be full yet.
+func (w *watching) over() {
+	if w.to.IsZero() {
+		w.to = time.Now()
+	}
+}
+
 // end reads the counters after the last client has left: its backend has told what it did by then.
 func (w *watching) end(ctx context.Context) {
 	if w.stop == nil {
 		return
 	}
-	w.to = time.Now()
+	w.over()
 	w.stop()
 	w.done.Wait()
 	var err error
@@ -124,6 +139,16 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 	if o.Observed.Rows == 0 {
 		o.Failed = strings.TrimPrefix(o.Failed+"; it was too short: nothing was seen", "; ")
 	}
+	if gap := unseen(o.Observed); gap != "" {
+		o.Failed = strings.TrimPrefix(o.Failed+"; "+gap, "; ")
+	}
+	if names := anew(w.before, w.after); len(names) > 0 {
+		o.Missing = append(o.Missing, "counters of "+strings.Join(names, ", ")+": they began anew while the load ran")
+	}
+	hidden(&o)
+	if o.Elsewhere = !w.observer.Local(); o.Elsewhere {
+		o.Missing = append(o.Missing, "the server's processes: none of them is seen on this machine, so that CPU is known of the load generator's machine alone")
+	}
 	o.Load.CheckpointTPS = checkpointTPS(w.rows, d.ticks, d.number, prefix+"tps")
 	o.Judge(nil)
 	d.point.Observed = append(d.point.Observed, o)
@@ -136,125 +161,13 @@ func (d *doing) saw(w *watching, prefix string, load verdict.Load) {
 		}
 	}
 	for _, row := range w.rows {
+		if row.At > w.to.Add(time.Second).UnixMilli() {
+			break // the load was over
+		}
 		for _, name := range kept(row) {
 			d.ticks = append(d.ticks, result.Tick{Point: d.number, At: time.UnixMilli(row.At).UTC(), Name: name, Value: row.Values[name]})
 		}
 	}
-}
-
-// lacks says which limit a server was to have and has not, as its processes are seen; "": none. What is
-// measured without it is nothing that the setting names.
-func lacks(wanted experiment.Wanted, rows []series.Row) string {
-	saw := func(column string) bool {
-		return slices.ContainsFunc(rows, func(row series.Row) bool { _, has := row.Values[column]; return has })
-	}
-	if wanted.IOPS > 0 && saw(series.ServerCPU) && !saw(series.ServerReadLimit) {
-		return fmt.Sprintf("the server was to have %d IOPS, and nothing limits them here: its data must be on a disk, and Howdah must run as root with control groups for I/O (howdah status)", wanted.IOPS)
-	}
-	return ""
-}
-
-// changes lists the counters that grew between two readings of the same epoch.
-func changes(before, after series.Reading) map[string]result.Change {
-	all := map[string]result.Change{}
-	for name, then := range after.Families {
-		first, known := before.Families[name]
-		if !known || first.Epoch != then.Epoch {
-			continue
-		}
-		for column, value := range then.Counters {
-			if was, known := first.Counters[column]; known && value > was {
-				all[column] = result.Change{Before: was, After: value}
-			}
-		}
-	}
-	return all
-}
-
-// standbys sorts the gauges of standbys by their names.
-func standbys(gauges map[string]float64) map[string]map[string]float64 {
-	all := map[string]map[string]float64{}
-	for column, value := range gauges {
-		rest, ours := strings.CutPrefix(column, series.StandbyPrefix)
-		at := strings.LastIndex(rest, ".")
-		if !ours || at < 0 {
-			continue
-		}
-		name, field := rest[:at], rest[at+1:]
-		if all[name] == nil {
-			all[name] = map[string]float64{}
-		}
-		all[name][field] = value
-	}
-	return all
-}
-
-// fewestSeconds is how many seconds with a checkpoint, and without, a comparison of both needs.
-const fewestSeconds = 5
-
-// checkpointTPS returns the TPS of seconds in which a checkpoint ran, over that of the others; 0: there
-// are too few of either.
-func checkpointTPS(rows []series.Row, ticks []result.Tick, point int, name string) float64 {
-	var with, without []float64
-	for _, t := range ticks {
-		if t.Point != point || t.Name != name {
-			continue
-		}
-		switch share, known := checkpointAt(rows, t.At); {
-		case known && share >= 0.5:
-			with = append(with, t.Value)
-		case known && share == 0:
-			without = append(without, t.Value)
-		}
-	}
-	if len(with) < fewestSeconds || len(without) < fewestSeconds {
-		return 0
-	}
-	if usual := mean(without); usual > 0 {
-		return mean(with) / usual
-	}
-	return 0
-}
-
-// checkpointAt looks at the row in which the middle of a second is that ended at a moment.
-func checkpointAt(rows []series.Row, end time.Time) (share float64, known bool) {
-	middle := float64(end.UnixMilli() - 500)
-	for _, row := range rows {
-		if to := float64(row.At); middle <= to && middle > to-1000*row.Seconds {
-			share, known = row.Values[series.CheckpointRunning]
-			return share, known
-		}
-	}
-	return 0, false
-}
-
-// mean is 0 if there is nothing.
-func mean(all []float64) float64 {
-	sum := 0.0
-	for _, each := range all {
-		sum += each
-	}
-	return sum / float64(max(1, len(all)))
-}
-
-// environment reads what is measured, once. A result that goes on in another environment says so.
-func (d *doing) environment(ctx context.Context, r *result.Result) {
-	conn, err := d.connect(ctx)
-	if err == nil {
-		defer conn.Close(context.WithoutCancel(ctx))
-		var found environment.Environment
-		if found, err = environment.Read(ctx, conn, machine.System{}); err == nil {
-			switch {
-			case r.Environment == nil:
-				r.Environment = &found
-			// A Howdah makes another database for what is missing: that is no change of what was measured.
-			case r.Target.Kind != "howdah" && r.Environment.Hash() != found.Hash():
-				r.Problems = append(r.Problems, fmt.Sprintf("the environment has changed since the run began, as seen at %s", found.At.Format(time.RFC3339)))
-			}
-			return
-		}
-	}
-	r.Problems = append(r.Problems, "the environment could not be read: "+err.Error())
 }
 
 // roundTrips returns how often a transaction of pgbench waits for the server, one after the other; 0:

@@ -1,15 +1,21 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
+	"howdah/internal/lab/tpcc"
 	"howdah/internal/lab/verdict"
 	"howdah/internal/observe"
 	"howdah/internal/observe/series"
@@ -35,6 +41,7 @@ func TestAPointIsObserved(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{})
 	server.Follow("second", pgtest.Options{})
 	o := given(t, server, watched)
+	sleeps(t, server)
 	r, err := Run(t.Context(), o)
 	if err != nil || len(r.Points) != 2 {
 		t.Fatalf("%+v, %v", r, err)
@@ -53,6 +60,10 @@ func TestAPointIsObserved(t *testing.T) {
 	}
 	if l := seen.Load; l.Clients != 8 || l.TPS <= 0 || l.LatencyMS <= 0 || l.RoundTrips != 7 || l.Cores < 1 {
 		t.Errorf("the load is %+v", l)
+	}
+	// Another program's session is no part of the load, and is told.
+	if others, _ := seen.Observed.Mean(series.SessionsForeign); others < 0.9 || seen.Verdict.Cause != verdict.Noise || seen.Observed.Columns["wait.Timeout:PgSleep"].Mean > 0 {
+		t.Errorf("%v sessions of others, %s", others, seen.Verdict.Cause)
 	}
 	// What the counters say is what pgbench says, but for what connecting and observing take.
 	commits := seen.Counters["db.commits"]
@@ -82,6 +93,19 @@ func TestAPointIsObserved(t *testing.T) {
 	}
 }
 
+// sleeps has another program's session at work until the test ends.
+func sleeps(t *testing.T, server *pgtest.Server) {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var sleeping sync.WaitGroup
+	sleeping.Go(func() { _, _ = conn.Exec(ctx, "SELECT pg_sleep(1000)") }) // it is ended by the test
+	t.Cleanup(func() { cancel(); sleeping.Wait(); conn.Close(context.WithoutCancel(ctx)) })
+}
+
 // A target that cannot be observed is measured all the same. So is one that nobody wants to observe.
 func TestWhatCannotBeObserved(t *testing.T) {
 	t.Parallel()
@@ -91,8 +115,9 @@ func TestWhatCannotBeObserved(t *testing.T) {
 	}
 	d := &doing{Options: Options{Target: &target.Address{Server: server}}}
 	ran := 0
-	do := func(begin func(observe.Processes)) (verdict.Load, error) {
-		begin(observe.Processes{Own: true})
+	do := func(load interval) (verdict.Load, error) {
+		load.begin(observe.Processes{Own: true})
+		load.end()
 		ran++
 		return verdict.Load{}, nil
 	}
@@ -111,24 +136,51 @@ var errLoad = errors.New("the load failed")
 func TestALoadThatFails(t *testing.T) {
 	t.Parallel()
 	d := &doing{Options: given(t, pgtest.Start(t, pgtest.Options{}), watched)}
-	err := d.observed(t.Context(), "", func(begin func(observe.Processes)) (verdict.Load, error) {
-		begin(observe.Processes{Own: true})
+	err := d.observed(t.Context(), "", func(load interval) (verdict.Load, error) {
+		load.begin(observe.Processes{Own: true})
 		return verdict.Load{}, errLoad
 	})
 	if !errors.Is(err, errLoad) || len(d.point.Observed) != 0 {
 		t.Errorf("%v, %+v", err, d.point)
 	}
-	err = d.observed(t.Context(), "", func(func(observe.Processes)) (verdict.Load, error) { return verdict.Load{}, nil })
+	err = d.observed(t.Context(), "", func(interval) (verdict.Load, error) { return verdict.Load{}, nil })
 	if err != nil || len(d.point.Observed) != 0 {
 		t.Errorf("%v, %+v", err, d.point)
 	}
 	// One that ends at once was not seen.
-	err = d.observed(t.Context(), "", func(begin func(observe.Processes)) (verdict.Load, error) {
-		begin(observe.Processes{Own: true})
+	err = d.observed(t.Context(), "", func(load interval) (verdict.Load, error) {
+		load.begin(observe.Processes{Own: true})
 		return verdict.Load{}, nil
 	})
 	if err != nil || len(d.point.Observed) != 1 || d.point.Observed[0].Failed == "" {
 		t.Errorf("%v, %+v", err, d.point)
+	}
+}
+
+// What is done after a load, such as reading its files, is no part of what was seen of it.
+func TestALoadEndsWhenItSaysSo(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t, pgtest.Options{})
+	d := &doing{Options: given(t, server, watched)}
+	var ended time.Time
+	err := d.observed(t.Context(), "", func(load interval) (verdict.Load, error) {
+		load.begin(observe.Processes{Own: true})
+		load.end()
+		ended = time.Now()
+		server.Exec("SELECT pg_sleep(0.05)")
+		return verdict.Load{}, nil
+	})
+	if err != nil || len(d.point.Observed) != 1 || d.point.Observed[0].Observed.To > ended.UnixMilli() {
+		t.Errorf("%v, ended at %d: %+v", err, ended.UnixMilli(), d.point.Observed)
+	}
+}
+
+func TestTheLoadOfUsers(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1790000000, 0)
+	r := tpcc.Result{From: began, To: began.Add(10 * time.Second), Transactions: 9000, Kinds: []tpcc.KindResult{{Calls: 300}, {Calls: 200}}}
+	if l := orderLoad(experiment.TPCC{Users: 1}, r); l.TPS != 50 {
+		t.Errorf("of 500 transactions in 10 s, and others of other databases: %+v", l)
 	}
 }
 
@@ -193,6 +245,73 @@ func TestChanges(t *testing.T) {
 	}
 	if got := changes(before, reading("2", after)); len(got) != 0 {
 		t.Errorf("over a restart: %v", got)
+	}
+	if got := anew(before, reading("2", after)); !slices.Equal(got, []string{"f"}) || len(anew(before, reading("1", after))) > 0 {
+		t.Errorf("over a restart: %v", got)
+	}
+	// That there was no checkpoint is known, or not.
+	quiet := reading("1", map[string]float64{"checkpoint.timed": 3, "checkpoint.requested": 1})
+	for what, c := range map[string]struct {
+		after series.Reading
+		known bool
+	}{"none": {quiet, true}, "they were reset": {reading("2", map[string]float64{"checkpoint.timed": 0, "checkpoint.requested": 0}), false}} {
+		if n, known := checkpoints(result.Observation{Counters: changes(quiet, c.after)}); n != 0 || known != c.known {
+			t.Errorf("%s: %v, %t", what, n, known)
+		}
+	}
+}
+
+// Sessions under another name are not taken for no sessions.
+func TestSessionsThatAreHidden(t *testing.T) {
+	t.Parallel()
+	seen := func(sessions, tps float64) result.Observation {
+		return result.Observation{Load: verdict.Load{TPS: tps}, Observed: series.Summary{Columns: map[string]series.Stat{
+			series.Sessions: {Mean: sessions}, series.Active: {}, series.ActiveCPU: {}, series.SessionsForeign: {Mean: 8}, series.LockWaiting: {}, series.Commits: {Mean: 9},
+		}}}
+	}
+	for what, c := range map[string]struct {
+		o       result.Observation
+		columns int
+	}{"none of the load's": {seen(0, 100), 1}, "some": {seen(4, 100), 6}, "a load that did nothing": {seen(0, 0), 6}} {
+		hidden(&c.o)
+		if len(c.o.Observed.Columns) != c.columns || (len(c.o.Missing) == 1) != (c.columns == 1) {
+			t.Errorf("%s: %+v", what, c.o)
+		}
+	}
+}
+
+// What a machine does is the server's, or the load generator's.
+func TestTheMachineOfAFigure(t *testing.T) {
+	t.Parallel()
+	columns := map[string]series.Stat{series.MachineCPU: {Mean: 1}, series.MachineCPUs: {Mean: 2}}
+	for elsewhere, want := range map[bool]string{false: "machine_cpu_percent", true: "client_machine_cpu_percent"} {
+		got := map[string]float64{}
+		for _, f := range figures {
+			if value, known := f.of(result.Observation{Elsewhere: elsewhere, Observed: series.Summary{Columns: columns}}); known {
+				got[f.name] = value
+			}
+		}
+		if len(got) != 1 || got[want] != 50 {
+			t.Errorf("%t: %v", elsewhere, got)
+		}
+	}
+}
+
+// Gaps in what is known of sessions are told: a server that answers late has most to do then.
+func TestSecondsThatNobodySaw(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		length int64
+		seen   float64
+		says   string
+	}{{60, 59, ""}, {60, 55.5, ""}, {60, 20, "was seen in 20 of 60 seconds"}, {2, 1, ""}, {600, 560, "560 of 600"}} {
+		s := series.Summary{To: 1000 * c.length, Columns: map[string]series.Stat{series.Active: {Seconds: c.seen}}}
+		if got := unseen(s); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%v of %d: %q", c.seen, c.length, got)
+		}
+	}
+	if got := unseen(series.Summary{To: 60000}); got != "" {
+		t.Errorf("a login that sees no sessions: %q", got)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/fault"
+	"howdah/internal/lab/pgbench"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	Target target.Target
 	// PGBench is the program.
 	PGBench string
+	// Again has points measured once more that are struck.
+	Again bool
 	// Blind says that nothing is observed: what observing costs can be measured so.
 	Blind bool
 	// Told is told what goes on.
@@ -75,6 +78,9 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	if r, err = o.find(); err != nil {
 		return r, err
 	}
+	if o.Again {
+		r.MeasureAgain()
+	}
 	first, more := r.Next(o.Experiment)
 	if !more && !r.Ended.IsZero() {
 		return r, nil
@@ -83,13 +89,21 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 		defer cancel()
-		if err = errors.Join(err, o.Target.Close(closing)); err != nil || len(r.Points) < len(o.Experiment.Points()) {
+		if err = errors.Join(err, o.Target.Close(closing)); err != nil {
 			return
 		}
-		err = o.end(r)
+		if _, more := r.Next(o.Experiment); !more {
+			err = o.end(r)
+		}
 	}()
 	if !more {
 		return r, nil
+	}
+	if r.Schema < result.Schema {
+		return r, fmt.Errorf("%w: choose another directory than %s", result.ErrOlder, o.Dir)
+	}
+	if err := result.Cut(o.Dir, len(r.Points)); err != nil {
+		return r, err
 	}
 	if err := errors.Join(target.Check(o.Target, o.Experiment), o.checkFaults(), o.checkRoom(ctx)); err != nil {
 		return r, err
@@ -189,19 +203,29 @@ func (o Options) begin(ctx context.Context, r *result.Result, first experiment.P
 	if err := o.Target.Open(ctx, w); err != nil {
 		return err
 	}
+	if len(r.Points) > 0 {
+		r.Resumed = append(r.Resumed, time.Now().UTC())
+	}
+	if r.PGBench, err = pgbench.Version(ctx, o.PGBench); err != nil {
+		return err
+	}
+	d := &doing{Options: o, run: r}
+	if err := d.sameServer(ctx, r); err != nil {
+		return err
+	}
 	if err := o.Target.Prepare(ctx, clients); err != nil {
 		return err
 	}
 	if r.Target, err = o.Target.Describe(ctx); err != nil {
 		return err
 	}
-	(&doing{Options: o, run: r}).environment(ctx, r)
 	if err := o.caveats(ctx, r); err != nil {
 		return err
 	}
 	if err := o.prepare(ctx, r, first); err != nil {
 		return err
 	}
+	d.prepared(ctx, r)
 	return result.Write(o.Dir, r)
 }
 
@@ -333,6 +357,9 @@ func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Poi
 			break
 		}
 	}
+	if d.point.Struck == "" {
+		d.measuredOn(ctx, r, p.Setting)
+	}
 	slices.SortStableFunc(d.point.Marks, func(a, b result.Mark) int { return a.At.Compare(b.At) })
 	d.point.Took = time.Since(d.point.Began).Seconds()
 	return d.point, d.ticks, nil
@@ -343,13 +370,14 @@ func (o Options) tell(r *result.Result, p experiment.Point, step string) {
 		return
 	}
 	all := len(o.Experiment.Points())
-	progress := Progress{Point: min(len(r.Points)+1, all), Points: all, Setting: o.Experiment.Key(p.Setting), Run: p.Run, Step: step}
+	made := r.Done()
+	progress := Progress{Point: min(made+1, all), Points: all, Setting: o.Experiment.Key(p.Setting), Run: p.Run, Step: step}
 	took := 0.0
 	for _, done := range r.Points {
 		took += done.Took
 	}
 	if len(r.Points) > 0 {
-		progress.Left = time.Duration(took / float64(len(r.Points)) * float64(all-len(r.Points)) * float64(time.Second)).Round(time.Second)
+		progress.Left = time.Duration(took / float64(len(r.Points)) * float64(all-made) * float64(time.Second)).Round(time.Second)
 	}
 	o.Told(progress)
 }

@@ -81,6 +81,9 @@ func TestARun(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
+	if !strings.HasPrefix(r.PGBench, "pgbench (PostgreSQL) ") || len(r.Resumed) > 0 {
+		t.Errorf("pgbench is %q, and it went on at %v", r.PGBench, r.Resumed)
+	}
 	if e := r.Environment; e == nil || e.Host == nil || !strings.HasPrefix(e.Database.Version, "PostgreSQL") {
 		t.Errorf("the environment: %+v", e)
 	}
@@ -144,7 +147,18 @@ func TestARunThatIsBrokenOffGoesOn(t *testing.T) {
 	o.Told = nil
 	after, err := Run(t.Context(), o)
 	if err != nil || len(after.Points) != 4 || after.Ended.IsZero() || !after.Points[1].Began.Equal(before.Points[1].Began) {
-		t.Errorf("%+v, %v", after, err)
+		t.Fatalf("%+v, %v", after, err)
+	}
+	if len(before.Resumed) > 0 || len(after.Resumed) != 1 || after.Resumed[0].Before(after.Points[1].Began) || after.Points[2].Began.Before(after.Resumed[0]) {
+		t.Errorf("it went on at %v", after.Resumed)
+	}
+	// One of an older release is not gone on with: it stays as it is.
+	before.Schema = result.Schema - 1
+	if err := result.Write(o.Dir, before); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), o); !errors.Is(err, result.ErrOlder) {
+		t.Errorf("it is of an older release: %v", err)
 	}
 	// A directory belongs to one experiment, in one form.
 	o.Quick = true
@@ -206,6 +220,63 @@ quick: {}
 	r, err := Run(t.Context(), o)
 	if err != nil || len(r.Points) != 1 || !strings.Contains(r.Points[0].Struck, "terminating connection") || !strings.HasPrefix(r.Problems[0], "run 1: ") {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A point that is struck is made once more if somebody wants that, and only that one.
+func TestStruckPointsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	o := given(t, pgtest.Start(t, pgtest.Options{}), `
+name: again
+title: {en: Again}
+question: {en: Again}
+factors: [{name: by, title: {en: By}, levels: [1, 2]}]
+runs: 1
+each:
+  - sql: {text: "SELECT 1 / (CASE WHEN ${by} = 2 AND to_regclass('howdah_lab.mended') IS NULL THEN 0 ELSE 1 END)", value: one}
+  - sql: {text: "CREATE TABLE IF NOT EXISTS howdah_lab.other ()"}
+quick: {}
+`)
+	r, err := Run(t.Context(), o)
+	if err != nil || len(r.Points) != 2 || r.Points[1].Struck == "" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), o.Target.At().Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "CREATE TABLE howdah_lab.mended ()"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Run(t.Context(), o); err != nil || len(r.Points) != 2 {
+		t.Errorf("nobody wants it again: %+v, %v", r, err)
+	}
+	o.Again = true
+	for range 2 {
+		r, err = Run(t.Context(), o)
+		if err != nil || len(r.Points) != 3 || !r.Points[1].Again || r.Points[2].Struck != "" || r.Points[2].Run != 1 || r.Ended.IsZero() || r.Settings[1].Figures["one"].Runs != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+// Rows of a point that was lost with a kill are not there twice.
+func TestRowsOfALostPoint(t *testing.T) {
+	t.Parallel()
+	o := given(t, pgtest.Start(t, pgtest.Options{}), strings.Replace(changing, "ALTER ROLE CURRENT_USER SET work_mem = '${kb}kB'", "SELECT ${kb}", 1))
+	lost := result.Tick{At: time.Unix(1, 0), Name: "tps", Value: 1}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := result.Append(o.Dir, []result.Tick{lost}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := result.ReadSeries(o.Dir); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
 	}
 }
 

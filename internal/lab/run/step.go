@@ -51,7 +51,10 @@ func (d *doing) step(ctx context.Context, step experiment.Step, s experiment.Set
 	}
 }
 
-func (d *doing) server() address.Server { return d.Target.At().In(target.Schema) }
+// loadName is what the sessions of a load are called on the server. Those of others do not count as its own.
+const loadName = "howdah-load"
+
+func (d *doing) server() address.Server { return d.Target.At().In(target.Schema).As(loadName) }
 
 func (d *doing) figure(name string, value float64) {
 	if d.point.Figures == nil {
@@ -114,9 +117,10 @@ func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
 		}
 	}
 	o.Time, o.Transactions, o.Sample = time.Duration(a.Seconds)*time.Second, a.Transactions, 1
-	return d.observed(ctx, a.Prefix, func(begin func(observe.Processes)) (verdict.Load, error) {
-		o.Started = func(pid int) { begin(observe.Processes{Generator: []int{pid}}) }
+	return d.observed(ctx, a.Prefix, func(load interval) (verdict.Load, error) {
+		o.Started = func(pid int) { load.begin(observe.Processes{Generator: []int{pid}}) }
 		found, err := pgbench.Run(ctx, o)
+		load.end()
 		if err != nil {
 			return verdict.Load{}, err
 		}
@@ -124,7 +128,7 @@ func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
 		if err != nil {
 			return verdict.Load{}, err
 		}
-		d.found(a.Prefix, found, times)
+		d.found(a, found, times)
 		return loadOf(a, o, found), nil
 	})
 }
@@ -167,11 +171,21 @@ func (d *doing) load(a experiment.PGBench) (o pgbench.Options, remove func(), er
 }
 
 // found keeps what a run of pgbench found.
-func (d *doing) found(prefix string, r pgbench.Result, times pgbench.Times) {
+func (d *doing) found(a experiment.PGBench, r pgbench.Result, times pgbench.Times) {
+	prefix := a.Prefix
 	d.point.Commands = append(d.point.Commands, quoted(r.Command))
 	d.figure(prefix+"tps", r.TPS)
 	d.figure(prefix+"transactions", float64(r.Transactions))
 	d.figure(prefix+"failed", float64(r.Failed))
+	if a.LimitMS > 0 {
+		d.figure(prefix+"late", float64(r.Late))
+	}
+	if a.LimitMS > 0 && a.Rate > 0 {
+		d.figure(prefix+"skipped", float64(r.Skipped))
+	}
+	if r.Skipped > 0 {
+		d.point.Errors = append(d.point.Errors, fmt.Sprintf("%d of %d transactions were not begun, as it was too late for them", r.Skipped, r.Skipped+r.Transactions+r.Failed))
+	}
 	d.figure(prefix+"client_cpu", r.CPU.Seconds()/r.Took.Seconds())
 	d.percentiles(prefix, times.All)
 	for _, s := range r.Seconds {

@@ -39,12 +39,15 @@ func (d *doing) tpcc(ctx context.Context, a experiment.TPCC) error {
 
 // users runs the virtual users, and has the measured time observed.
 func (d *doing) users(ctx context.Context, config *pgx.ConnConfig, a experiment.TPCC) error {
-	return d.observed(ctx, a.Prefix, func(begin func(observe.Processes)) (verdict.Load, error) {
+	return d.observed(ctx, a.Prefix, func(load interval) (verdict.Load, error) {
 		o := usersOf(d, a)
 		o.OnStage = func(s tpcc.Stage, _ time.Time) {
 			d.tell("tpcc: " + stageWords[s])
-			if s == tpcc.Measuring {
-				begin(observe.Processes{Own: true})
+			switch s { //nolint:exhaustive // before and after it nothing is measured
+			case tpcc.Measuring:
+				load.begin(observe.Processes{Own: true})
+			case tpcc.Ending:
+				load.end()
 			}
 		}
 		r, err := tpcc.Run(ctx, config, o)
@@ -66,13 +69,13 @@ func usersOf(d *doing, a experiment.TPCC) tpcc.RunOptions {
 // a client's transaction has differs from one to the next, and is not counted.
 func orderLoad(a experiment.TPCC, r tpcc.Result) verdict.Load {
 	l := verdict.Load{Clients: a.Users, Cores: float64(min(a.Users, runtime.GOMAXPROCS(0)))}
-	if seconds := r.Measured().Seconds(); seconds > 0 {
-		l.TPS = float64(r.Transactions) / seconds
-	}
 	var calls, failed int64
 	micros := 0.0
 	for _, k := range r.Kinds {
 		calls, failed, micros = calls+k.Calls, failed+k.Failed(), micros+k.Mean*float64(k.Calls)
+	}
+	if seconds := r.Measured().Seconds(); seconds > 0 { // not r.Transactions, which are of all databases
+		l.TPS = float64(calls) / seconds
 	}
 	l.ErrorShare = float64(failed) / float64(max(1, calls+failed))
 	if !a.Keying {
@@ -138,9 +141,9 @@ func (d *doing) ordered(prefix string, r tpcc.Result) {
 		// The seconds of a minute over the orders of a minute.
 		d.figure(prefix+"client_cpu_per_1000_nopm", 1000*r.CPU.Sum().Seconds()/float64(r.Orders))
 	}
-	var calls, failed int64
+	var calls, failed, retries int64
 	for _, k := range r.Kinds {
-		calls, failed = calls+k.Calls, failed+k.Failed()
+		calls, failed, retries = calls+k.Calls, failed+k.Failed(), retries+k.Retries
 		if k.Calls == 0 {
 			continue
 		}
@@ -149,6 +152,9 @@ func (d *doing) ordered(prefix string, r tpcc.Result) {
 		}
 	}
 	d.figure(prefix+"failed", float64(failed))
+	d.figure(prefix+"retries", float64(retries))
+	d.figure(prefix+"reconnected", float64(r.Reconnected))
+	d.figure(prefix+"refused", float64(r.Refused))
 	d.orderTicks(prefix, r)
 	d.point.Errors = append(d.point.Errors, orderErrors(r)...)
 	switch share := float64(failed) / float64(max(1, calls+failed)); {

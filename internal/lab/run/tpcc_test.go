@@ -5,10 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/pgbench"
 	"howdah/internal/lab/report"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
+	"howdah/internal/lab/tpcc"
 	"howdah/internal/testkit/pgtest"
 )
 
@@ -149,6 +153,47 @@ quick: {}
 		f := p.Figures
 		if f["first_build_seconds"] <= 0 || f["again_build_seconds"] != 0 || f["fresh_build_seconds"] <= 0 || f["again_nopm"] <= 0 {
 			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// What went wrong beside failed transactions is told, too.
+func TestWhatUsersLost(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1790000000, 0)
+	d := &doing{}
+	d.ordered("a_", tpcc.Result{
+		From: began, To: began.Add(10 * time.Second), Reconnected: 3, Refused: 2, Kinds: []tpcc.KindResult{{Calls: 1000, Retries: 4}, {Calls: 1000, Retries: 1}},
+	})
+	for name, want := range map[string]float64{"a_reconnected": 3, "a_refused": 2, "a_retries": 5, "a_failed": 0} {
+		if got, known := d.point.Figures[name]; !known || got != want {
+			t.Errorf("%s is %v (%t), want %v", name, got, known, want)
+		}
+	}
+}
+
+// Transactions that came too late are in a report, as figures and in words.
+func TestWhatPgbenchLost(t *testing.T) {
+	t.Parallel()
+	r := pgbench.Result{Transactions: 85, Failed: 5, Late: 7, Skipped: 10, Took: time.Second}
+	for what, c := range map[string]struct {
+		a     experiment.PGBench
+		names string
+	}{
+		"no limit":           {experiment.PGBench{}, ""},
+		"a limit":            {experiment.PGBench{LimitMS: 100}, "late"},
+		"a limit and a rate": {experiment.PGBench{LimitMS: 100, Rate: 50}, "late skipped"},
+	} {
+		d := &doing{}
+		d.found(c.a, r, pgbench.Times{All: hdrhistogram.New(1, 1000, 1)})
+		var names []string
+		for _, name := range []string{"late", "skipped"} {
+			if _, known := d.point.Figures[name]; known {
+				names = append(names, name)
+			}
+		}
+		if got := strings.Join(names, " "); got != c.names || !strings.Contains(strings.Join(d.point.Errors, " "), "10 of 100 transactions were not begun") {
+			t.Errorf("%s: %q, %q", what, got, d.point.Errors)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func binomial(n, k int) float64 {
 type Comparison struct {
 	Base  Summary `json:"base"`
 	Other Summary `json:"other"`
-	// Ratio is of each pair of runs that followed each other: other over base.
+	// Ratio is of each pair of runs of one round: other over base.
 	Ratio Summary `json:"ratio"`
 	// Carried says that the runs carry the difference. Otherwise Why says what is missing, and
 	// nobody may say that one is larger.
@@ -162,6 +162,27 @@ func Compare(base, other []float64) (Comparison, error) {
 		c.Carried = true
 	}
 	return c, nil
+}
+
+// ByChance is how likely Compare finds a difference carried between two settings with so many runs of each,
+// if both are alike. Whoever compares much finds something.
+func ByChance(runs int) float64 {
+	if runs < FewestRuns {
+		return 0
+	}
+	ways := orders(runs, runs)
+	all, carried := 0.0, 0.0
+	for _, w := range ways {
+		all += w
+	}
+	tail := 0.0 // both ends, so far
+	for u := range len(ways) / 2 {
+		tail += 2 * ways[u]
+		if u == 0 || tail/all <= likely {
+			carried = tail
+		}
+	}
+	return carried / all
 }
 
 // short is a figure with three digits that count, or all before the point.

@@ -3,6 +3,7 @@ package stats
 import (
 	"errors"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +114,41 @@ func TestOrdersOfTwoSamples(t *testing.T) {
 			if sum != binomial(a+b, a) {
 				t.Errorf("%d and %d: %v orders, want %v", a, b, sum, binomial(a+b, a))
 			}
+		}
+	}
+}
+
+// By chance all orders of the runs of two settings that are alike are equally likely: here all of them are
+// compared.
+func TestWhatIsCarriedByChance(t *testing.T) {
+	t.Parallel()
+	if ByChance(2) != 0 {
+		t.Error("two runs carry something")
+	}
+	for runs := FewestRuns; runs <= 6; runs++ {
+		all, carried := 0, 0
+		for chosen := range 1 << (2 * runs) {
+			if bits.OnesCount(uint(chosen)) != runs {
+				continue
+			}
+			var base, other []float64
+			for rank := range 2 * runs {
+				if chosen>>rank&1 == 1 {
+					base = append(base, float64(rank))
+				} else {
+					other = append(other, float64(rank))
+				}
+			}
+			c, err := Compare(base, other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all++; c.Carried {
+				carried++
+			}
+		}
+		if want := float64(carried) / float64(all); math.Abs(ByChance(runs)-want) > 1e-9 {
+			t.Errorf("%d runs: %v, want %v", runs, ByChance(runs), want)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/result"
-	"howdah/internal/observe/environment"
 )
 
 // Address is any PostgreSQL server, by its address.
@@ -200,7 +199,6 @@ func (a *Address) Describe(ctx context.Context) (result.Target, error) {
 
 // describe adds what a server says of itself.
 func describe(ctx context.Context, server address.Server, t result.Target) (result.Target, error) {
-	t.Parameters = map[string]string{}
 	conn, err := pgx.ConnectConfig(ctx, server.Config())
 	if err != nil {
 		return t, fmt.Errorf("connect to the target: %w", err)
@@ -208,18 +206,6 @@ func describe(ctx context.Context, server address.Server, t result.Target) (resu
 	defer conn.Close(context.WithoutCancel(ctx))
 	if err := conn.QueryRow(ctx, "SELECT pg_catalog.version()").Scan(&t.Version); err != nil {
 		return t, fmt.Errorf("ask the target for its version: %w", err)
-	}
-	rows, err := conn.Query(ctx, "SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings WHERE source NOT IN ('default', 'override', 'client', 'session') ORDER BY name")
-	if err != nil {
-		return t, fmt.Errorf("ask the target for its parameters: %w", err)
-	}
-	var name, value string
-	_, err = pgx.ForEachRow(rows, []any{&name, &value}, func() error {
-		t.Parameters[name] = environment.Mask(name, value)
-		return nil
-	})
-	if err != nil {
-		return t, fmt.Errorf("ask the target for its parameters: %w", err)
 	}
 	return t, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -117,24 +118,82 @@ func (h *Howdah) family(ctx context.Context, engine string) (string, error) {
 
 // removeGroups removes this run's parameter groups.
 func (h *Howdah) removeGroups(ctx context.Context) error {
-	var out rds.DBParameterGroupsMessage
-	if err := h.API.RDS(ctx, "DescribeDBParameterGroups", &rds.DescribeDBParameterGroupsMessage{}, &out); err != nil {
+	groups, err := h.instanceGroups(ctx)
+	if err != nil {
+		return err
+	}
+	clusters, err := h.clusterGroups(ctx)
+	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, g := range out.DBParameterGroups {
-		if name := value(g.DBParameterGroupName); strings.HasPrefix(name, h.record.Identifier+"-") {
-			errs = append(errs, h.API.RDS(ctx, "DeleteDBParameterGroup", &rds.DeleteDBParameterGroupMessage{DBParameterGroupName: &name}, nil))
-		}
+	for _, name := range groups {
+		errs = append(errs, h.API.RDS(ctx, "DeleteDBParameterGroup", &rds.DeleteDBParameterGroupMessage{DBParameterGroupName: &name}, nil))
 	}
-	var clusters rds.DBClusterParameterGroupsMessage
-	if err := h.API.RDS(ctx, "DescribeDBClusterParameterGroups", &rds.DescribeDBClusterParameterGroupsMessage{}, &clusters); err != nil {
-		return err
-	}
-	for _, g := range clusters.DBClusterParameterGroups {
-		if name := value(g.DBClusterParameterGroupName); strings.HasPrefix(name, h.record.Identifier+"-") {
-			errs = append(errs, h.API.RDS(ctx, "DeleteDBClusterParameterGroup", &rds.DeleteDBClusterParameterGroupMessage{DBClusterParameterGroupName: &name}, nil))
-		}
+	for _, name := range clusters {
+		errs = append(errs, h.API.RDS(ctx, "DeleteDBClusterParameterGroup", &rds.DeleteDBClusterParameterGroupMessage{DBClusterParameterGroupName: &name}, nil))
 	}
 	return errors.Join(errs...)
+}
+
+// instanceGroups lists this run's parameter groups of instances.
+func (h *Howdah) instanceGroups(ctx context.Context) (names []string, err error) {
+	for in := (&rds.DescribeDBParameterGroupsMessage{}); ; {
+		var out rds.DBParameterGroupsMessage
+		if err := h.API.RDS(ctx, "DescribeDBParameterGroups", in, &out); err != nil {
+			return nil, err
+		}
+		for _, g := range out.DBParameterGroups {
+			name := value(g.DBParameterGroupName)
+			ours, err := h.ownsGroup(ctx, name, g.DBParameterGroupArn)
+			if err != nil {
+				return nil, err
+			}
+			if ours {
+				names = append(names, name)
+			}
+		}
+		if in.Marker = out.Marker; value(in.Marker) == "" {
+			return names, nil
+		}
+	}
+}
+
+// clusterGroups lists this run's parameter groups of clusters.
+func (h *Howdah) clusterGroups(ctx context.Context) (names []string, err error) {
+	for in := (&rds.DescribeDBClusterParameterGroupsMessage{}); ; {
+		var out rds.DBClusterParameterGroupsMessage
+		if err := h.API.RDS(ctx, "DescribeDBClusterParameterGroups", in, &out); err != nil {
+			return nil, err
+		}
+		for _, g := range out.DBClusterParameterGroups {
+			name := value(g.DBClusterParameterGroupName)
+			ours, err := h.ownsGroup(ctx, name, g.DBClusterParameterGroupArn)
+			if err != nil {
+				return nil, err
+			}
+			if ours {
+				names = append(names, name)
+			}
+		}
+		if in.Marker = out.Marker; value(in.Marker) == "" {
+			return names, nil
+		}
+	}
+}
+
+// groupEnd is what the name of a group has after the identifier: see group.
+var groupEnd = regexp.MustCompile(`^-[0-9a-f]{6}$`)
+
+// ownsGroup reports whether a group has a name that this run gives, and this run's tag.
+func (h *Howdah) ownsGroup(ctx context.Context, name string, arn *string) (bool, error) {
+	end, ok := strings.CutPrefix(name, h.record.Identifier)
+	if !ok || !groupEnd.MatchString(end) || arn == nil {
+		return false, nil
+	}
+	var out rds.TagListMessage
+	if err := h.API.RDS(ctx, "ListTagsForResource", &rds.ListTagsForResourceMessage{ResourceName: arn}, &out); err != nil {
+		return false, err
+	}
+	return h.tagged(out.TagList), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -247,6 +248,15 @@ func (h *Howdah) tagged(tags []rds.Tag) bool {
 	return slices.ContainsFunc(tags, func(t rds.Tag) bool { return value(t.Key) == Tag && value(t.Value) == h.record.Identifier })
 }
 
+// serverEnd is what the name of an instance has after the identifier: see replica and member.
+var serverEnd = regexp.MustCompile(`^(-s?[0-9]+)?$`)
+
+// names reports whether a run gives an instance this name.
+func (h *Howdah) names(name string) bool {
+	end, ok := strings.CutPrefix(name, h.record.Identifier)
+	return ok && serverEnd.MatchString(end)
+}
+
 // ours lists the names of this run's instances, replicas first.
 func (h *Howdah) ours(ctx context.Context) (names []string, err error) {
 	var marker *string
@@ -256,7 +266,7 @@ func (h *Howdah) ours(ctx context.Context) (names []string, err error) {
 			return nil, err
 		}
 		for _, i := range out.DBInstances {
-			if name := value(i.DBInstanceIdentifier); h.tagged(i.TagList) && strings.HasPrefix(name, h.record.Identifier) {
+			if name := value(i.DBInstanceIdentifier); h.tagged(i.TagList) && h.names(name) {
 				names = append(names, name)
 			}
 		}

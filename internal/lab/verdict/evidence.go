@@ -11,6 +11,9 @@ type Evidence struct {
 	// decide nothing.
 	Observed series.Summary `json:"observed"`
 	Load     Load           `json:"load"`
+	// Elsewhere says that the server is not on the machine that was observed: what is known of a machine is
+	// known of the load generator's.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Sweep has the medians of the steps that were measured so far, this one among them.
 	Sweep []Step `json:"sweep,omitempty"`
 }
@@ -91,6 +94,9 @@ func (e Evidence) occupied() (float64, bool) {
 
 // cpuLimit returns the CPUs that the server may use, and whether a limit of its own says so.
 func (e Evidence) cpuLimit() (cpus float64, own, known bool) {
+	if e.Elsewhere {
+		return 0, false, false
+	}
 	all, known := e.Observed.Mean(series.MachineCPUs)
 	if limit, limited := e.Observed.Mean(series.ServerCPULimit); limited && (!known || limit < all) {
 		return limit, true, true

@@ -14,6 +14,7 @@ const (
 	leastFree     = 0.20  // share of the file system that has to be free
 	mostErrors    = 0.001 // share of transactions that may fail
 	mostClockStep = 100   // ms that the wall clock may be stepped in one row
+	mostSessions  = 0.25  // active sessions of others on the server
 )
 
 // Disturbed is what is said of a measurement that something else disturbed, without its reasons. Its figures
@@ -28,8 +29,16 @@ func noise(e Evidence) (Finding, bool) {
 			Figure{"foreign_share", share, "share", mostForeign}))
 	}
 	if share, known := e.share(series.MachineSteal, series.MachineCPUs); known && share > mostSteal {
-		f.Reasons = append(f.Reasons, reason("steal", fmt.Sprintf("The hypervisor gave %s of the machine's CPUs to others; %s are allowed.", percent(share), percent(mostSteal)),
-			Figure{"steal_share", share, "share", mostSteal}))
+		stolen := Figure{"steal_share", share, "share", mostSteal}
+		why := reason("steal", fmt.Sprintf("The hypervisor gave %s of the machine's CPUs to others; %s are allowed.", percent(share), percent(mostSteal)), stolen)
+		if e.Elsewhere {
+			why = reason("steal_client", fmt.Sprintf("The hypervisor gave %s of the CPUs of the load generator's machine to others; %s are allowed.", percent(share), percent(mostSteal)), stolen)
+		}
+		f.Reasons = append(f.Reasons, why)
+	}
+	if others, known := e.Observed.Mean(series.SessionsForeign); known && others > mostSessions {
+		f.Reasons = append(f.Reasons, reason("foreign_sessions", fmt.Sprintf("On average %s sessions of others were active on the server; %s may be.", number(others), number(mostSessions)),
+			Figure{"foreign_sessions", others, "sessions", mostSessions}))
 	}
 	if free, known := e.Observed.Min(series.DeviceFreeShare); known && free < leastFree {
 		f.Reasons = append(f.Reasons, reason("free", fmt.Sprintf("Only %s of the disk was free; disks get slow when they are full.", percent(free)),

@@ -29,13 +29,16 @@ func Knee(steps []Step) (Step, bool) {
 	return Step{}, false
 }
 
-// lastGain returns what the last step of a sweep gained, and whether there are two.
-func lastGain(steps []Step) (float64, bool) {
+// around returns the step of a sweep that begins with so many clients, or the one that ends there if it is the
+// last, and whether there is one.
+func around(steps []Step, clients int) (from, to Step, known bool) {
 	sorted := ordered(steps)
-	if len(sorted) < 2 {
-		return 0, false
+	at := slices.IndexFunc(sorted, func(s Step) bool { return s.Clients == clients })
+	if at < 0 || len(sorted) < 2 {
+		return Step{}, Step{}, false
 	}
-	return gain(sorted[len(sorted)-2], sorted[len(sorted)-1]), true
+	at = min(at, len(sorted)-2)
+	return sorted[at], sorted[at+1], true
 }
 
 // ordered leaves out steps that cannot be compared: without clients or throughput.

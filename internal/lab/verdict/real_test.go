@@ -192,7 +192,7 @@ func TestReadsFromASlowDisk(t *testing.T) {
 	disk.Mount(t)
 	server.Up()
 	limited(t, server, 100)
-	situation{server: server, clients: 8, trips: 1, args: []string{"-S", "-M", "prepared"}}.expect(t, verdict.ReadIO, "IO:DataFileRead")
+	situation{server: server, clients: 8, trips: 1, args: []string{"-S", "-M", "prepared"}}.expect(t, verdict.IOLimit, "reads")
 }
 
 // A disk does fifty writes a second, and every commit needs one.
@@ -203,7 +203,7 @@ func TestCommitsToASlowDisk(t *testing.T) {
 	server.Exec("CREATE TABLE log (n int, line text)")
 	server.Exec("CHECKPOINT")
 	limited(t, server, 50)
-	situation{server: server, clients: 8, trips: 1, args: []string{"-f", observetest.Script(t, insert)}}.expect(t, verdict.WAL, "")
+	situation{server: server, clients: 8, trips: 1, args: []string{"-f", observetest.Script(t, insert)}}.expect(t, verdict.IOLimit, "writes")
 }
 
 // limited lets a server do so many reads, and so many writes, a second on the disk of its data.

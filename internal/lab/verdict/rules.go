@@ -35,9 +35,21 @@ const (
 	heldBack = 1
 )
 
-// generatorCPU: the generator itself has no CPU left.
+// machine returns how much of its CPUs the generator's machine uses, which may be the server's, too.
+func (e Evidence) machine() (share float64, known bool) {
+	return e.share(series.MachineCPU, series.MachineCPUs)
+}
+
+// generatorCPU: the generator itself has no CPU left, or its machine, if the server is on another one.
 func generatorCPU(e Evidence) (Finding, bool) {
 	used, known := e.Observed.Mean(series.GeneratorCPU)
+	if all, seen := e.machine(); e.Elsewhere && seen && all >= machineFull {
+		return Finding{
+			Cause: Client, Key: "client_machine", Subject: "CPU", Sentence: "The load generator limits it: its machine has no CPU left.",
+			Reasons: []Reason{reason("client_machine_cpu", fmt.Sprintf("All programs together used %s of the CPUs of the load generator's machine.", percent(all)),
+				Figure{"machine_cpu_share", all, "share", machineFull})},
+		}, true
+	}
 	if !known || e.Load.Cores <= 0 || used/e.Load.Cores < generatorFull {
 		return Finding{}, false
 	}
@@ -67,8 +79,11 @@ func idleServer(e Evidence) (Finding, bool) {
 			Figure{"client_wait_share", waits, "share", cpuShare})
 	}
 	f := Finding{Cause: Client, Key: "client_rate", Subject: "rate", Sentence: "The load generator limits it: it leaves the server idle.", Reasons: []Reason{decided}}
-	if trips, ok := e.network(); ok {
+	if trips, ok := e.network(); ok && !e.near() {
 		f.Cause, f.Key, f.Subject, f.Sentence = Network, "network", "", "Round trips limit it: most of the time statements and answers are on their way."
+		f.Reasons = append(f.Reasons, trips)
+	} else if ok {
+		f.Key, f.Subject, f.Sentence = "client_turns", "turns", "The load generator limits it: each of its clients waits for one answer after the other, on the server's own machine."
 		f.Reasons = append(f.Reasons, trips)
 	} else if busy, known := e.underWay(); known {
 		f.Reasons = append(f.Reasons, reason("under_way", fmt.Sprintf("A client had a transaction under way in %s of the time.", percent(busy)),
@@ -89,7 +104,7 @@ func (e Evidence) serverWorks() bool {
 	cpus, known := e.Observed.Mean(series.MachineCPUs)
 	used, also := e.Observed.Mean(series.MachineCPU)
 	ours := used - e.mean(series.MachineForeign) // strangers do not make the server's sessions idle
-	return !own && known && also && ours >= serverFull*cpus
+	return !e.Elsewhere && !own && known && also && ours >= serverFull*cpus
 }
 
 // underWay returns the share of the time in which a client has a transaction under way.
@@ -99,6 +114,14 @@ func (e Evidence) underWay() (float64, bool) {
 		return 0, false
 	}
 	return min(1, l.TPS*l.LatencyMS/1000/float64(l.Clients)), true
+}
+
+// near reports whether the generator is on the server's machine, with no network in between: a round trip is
+// then the time until either gets a CPU.
+func (e Evidence) near() bool {
+	trip, _ := e.Observed.Min(series.ObserverRoundTrip)
+	_, seen := e.Observed.Mean(series.ServerCPU)
+	return !e.Elsewhere && seen && trip < farAway
 }
 
 // network reports whether round trips take most of a transaction. The least of what was measured is
@@ -128,7 +151,7 @@ func cpu(e Evidence) (Finding, bool) {
 		return Finding{}, false
 	}
 	throttled, _ := e.Observed.Mean(series.ServerThrottled)
-	machine, seen := e.share(series.MachineCPU, series.MachineCPUs)
+	machine, seen := e.machine()
 	f := Finding{Cause: CPU, Key: "cpu_class", Subject: "class", Sentence: fmt.Sprintf("The CPU limits it: the server may use %s CPUs.", number(limit))}
 	spent := reason("server_cpu", fmt.Sprintf("The server used %s of its %s CPUs.", percent(used), number(limit)),
 		Figure{"server_cpu_share", used, "share", serverFull}, Figure{Name: "server_cpus", Value: limit, Unit: "cores"})

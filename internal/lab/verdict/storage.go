@@ -7,6 +7,27 @@ import (
 	"howdah/internal/observe/wait"
 )
 
+// ioLimit: the server reads or writes as often as it may, and its sessions wait for that. Who waits for a
+// lock waits for who holds it, and is left aside.
+func ioLimit(e Evidence) (Finding, bool) {
+	reasons := append(e.limit("write"), e.limit("read")...)
+	free := e.mean(series.Active) - e.mean(series.ActiveLock)
+	if len(reasons) == 0 || free <= 0 {
+		return Finding{}, false
+	}
+	share := (e.mean(series.ActiveIO) + e.mean(series.ActiveWAL)) / free
+	if share < waitShare {
+		return Finding{}, false
+	}
+	reasons = append(reasons, reason("io_waits", fmt.Sprintf("Of the active sessions that waited for no lock, %s waited for data files or WAL.", percent(share)),
+		Figure{"io_share", share, "share", waitShare}))
+	subject := "writes"
+	if reasons[0].Key == "read_limit" {
+		subject = "reads"
+	}
+	return Finding{Cause: IOLimit, Subject: subject, Sentence: "The limit of I/O operations limits it: the server does nearly as many as it may.", Reasons: reasons}, true
+}
+
 // walCommit: sessions write and flush WAL, or wait for who does.
 func walCommit(e Evidence) (Finding, bool) {
 	share := e.of(wait.WAL)
@@ -15,13 +36,16 @@ func walCommit(e Evidence) (Finding, bool) {
 	}
 	_, top := e.events(func(event wait.Event) bool { return event.Class() == wait.WAL })
 	f := Finding{
-		Cause: WAL, Subject: top.String(), Sentence: "Writing WAL limits it: commits wait until their WAL is on the disk.",
+		Cause: WAL, Key: "wal", Subject: top.String(), Sentence: "Writing WAL limits it: commits wait until their WAL is on the disk.",
 		Reasons: []Reason{reason("wal_share", fmt.Sprintf("%s of the active sessions wrote or flushed WAL, or waited for who does.", percent(share)),
 			Figure{"wal_share", share, "share", walShare}), e.topReason(top)},
 	}
+	if top.Inserts() {
+		f.Key, f.Sentence = "wal_insert", "Writing WAL limits it: sessions wait for a place in the WAL buffers, into which they all write."
+	}
 	if shared, known := e.Observed.Mean(series.CommitsPerSync); known {
 		syncs := e.mean(series.WALSyncs)
-		f.Reasons = append(f.Reasons, reason("group_commit", fmt.Sprintf("There were %s flushes a second, and %s commits shared each.", number(syncs), number(shared)),
+		f.Reasons = append(f.Reasons, reason("group_commit", fmt.Sprintf("There were %s flushes a second, and %s transactions for each, those that only read among them.", number(syncs), number(shared)),
 			Figure{Name: series.WALSyncs, Value: syncs, Unit: "1/s"}, Figure{Name: series.CommitsPerSync, Value: shared, Unit: "1"}))
 	}
 	if took, known := e.Observed.Mean(series.WALSyncLatency); known && took > 0 {
@@ -106,7 +130,7 @@ func checkpoint(e Evidence) (Finding, bool) {
 		if f.Sentence == "" {
 			f.Key, f.Sentence = "checkpoint_images", "Checkpoints limit it: after each one whole pages go into the WAL."
 		}
-		f.Reasons = append(f.Reasons, reason("images", fmt.Sprintf("About %s of the WAL are images of whole pages, and %s of the active sessions write.", percent(images), percent(busy)),
+		f.Reasons = append(f.Reasons, reason("images", fmt.Sprintf("At most %s of the WAL are images of whole pages, and %s of the active sessions write.", percent(images), percent(busy)),
 			Figure{"image_share", images, "share", imageShare}, Figure{"write_share", busy, "share", imagesMatter}))
 	}
 	return f, len(f.Reasons) > 0
@@ -117,7 +141,8 @@ func (e Evidence) pressure() (float64, bool) {
 	if own, known := e.Observed.Mean(series.ServerPSIIO); known {
 		return own, true
 	}
-	return e.Observed.Mean(series.MachinePSIIO)
+	machine, known := e.Observed.Mean(series.MachinePSIIO)
+	return machine, known && !e.Elsewhere
 }
 
 // device says what the disks did, if that is known, and how much of it the server may.

@@ -24,6 +24,7 @@ const (
 	Client      Cause = "client"      // the load generator
 	Network     Cause = "network"     // round trips between generator and server
 	CPU         Cause = "cpu"         // the server's CPUs, or what it may use of them
+	IOLimit     Cause = "io_limit"    // what the server may read or write
 	WAL         Cause = "wal"         // writing and flushing WAL: commits
 	RowLock     Cause = "row_lock"    // sessions change the same rows
 	Lock        Cause = "lock"        // another lock of SQL, by its name
@@ -94,7 +95,7 @@ type rule func(Evidence) (Finding, bool)
 
 // rules in their order.
 var rules = []rule{
-	noise, generatorCPU, idleServer, cpu, walCommit, locks, reads, writes, temporary, replication, lwlock, checkpoint, otherWait,
+	noise, generatorCPU, idleServer, cpu, ioLimit, walCommit, locks, reads, writes, temporary, replication, lwlock, checkpoint, otherWait,
 }
 
 // Judge says what limited the throughput.
@@ -121,11 +122,12 @@ func none(e Evidence) Finding {
 	}
 	f := Finding{Cause: None, Sentence: "Nothing was found that limits it: no kind of wait stands out."}
 	busy := e.of(wait.CPU)
-	switch gain, known := lastGain(e.Sweep); {
-	case known && gain >= kneeGain:
+	switch from, to, known := around(e.Sweep, e.Load.Clients); {
+	case known && gain(from, to) >= kneeGain:
+		more := gain(from, to)
 		f.Key, f.Sentence = "none_yet", "Nothing limits it yet: more clients still give more."
-		f.Reasons = append(f.Reasons, reason("gain", fmt.Sprintf("Twice the clients gave %s more at the last step.", percent(gain)),
-			Figure{"gain", gain, "share", kneeGain}))
+		f.Reasons = append(f.Reasons, reason("gain", fmt.Sprintf("Between %d and %d clients, twice as many gave %s more.", from.Clients, to.Clients, percent(more)),
+			Figure{"gain", more, "share", kneeGain}, Figure{Name: "from_clients", Value: float64(from.Clients), Unit: "1"}, Figure{Name: "to_clients", Value: float64(to.Clients), Unit: "1"}))
 	case busy >= cpuShare && !e.cpuSeen() && !e.cpuLeft():
 		f.Cause, f.Key, f.Sentence = Unknown, "unknown_cpu", "What limits it is not known: its sessions compute, and the server's CPUs cannot be seen."
 	case busy >= cpuShare && e.cpuLeft():
@@ -149,7 +151,7 @@ func (e Evidence) cpuSeen() bool {
 func (e Evidence) cpuLeft() bool {
 	used, known := e.serverCPU()
 	limit, _, _ := e.cpuLimit()
-	machine, seen := e.share(series.MachineCPU, series.MachineCPUs)
+	machine, seen := e.machine()
 	if !known {
 		return e.mean(series.ActiveCPU) < 1 // it does not fill a single one
 	}

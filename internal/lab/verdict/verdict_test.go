@@ -25,7 +25,7 @@ func waits(events map[string]float64) map[string]float64 {
 	columns := map[string]float64{series.Active: 0}
 	for name, class := range map[string]string{
 		"CPU": series.ActiveCPU, "IO:DataFileRead": series.ActiveIO, "IO:DataFileExtend": series.ActiveIO, "IO:BufFileWrite": series.ActiveIO, "IO:AioIoCompletion": series.ActiveIO,
-		"IO:WALSync": series.ActiveWAL, "LWLock:WALWrite": series.ActiveWAL, "Lock:transactionid": series.ActiveLock, "Lock:tuple": series.ActiveLock,
+		"IO:WALSync": series.ActiveWAL, "LWLock:WALWrite": series.ActiveWAL, "LWLock:WALInsert": series.ActiveWAL, "Lock:transactionid": series.ActiveLock, "Lock:tuple": series.ActiveLock,
 		"Lock:relation": series.ActiveLock, "Lock:extend": series.ActiveLock, "LWLock:BufferMapping": series.ActiveLWLock, "LWLock:LockManager": series.ActiveLWLock,
 		"IPC:SyncRep": series.ActiveIPC, "IPC:ParallelFinish": series.ActiveIPC, "Client:ClientRead": series.ActiveClient, "Timeout:PgSleep": series.ActiveTimeout,
 	} {
@@ -69,6 +69,13 @@ func TestJudge(t *testing.T) {
 		{
 			name: "a few strangers are allowed", columns: with(waits(numbers{"Lock:transactionid": 9}), numbers{series.MachineCPUs: 2, series.MachineForeign: 0.05}),
 			cause: RowLock, subject: "Lock:transactionid",
+		},
+		{
+			name: "others use the server", columns: with(waits(numbers{"CPU": 1}), numbers{series.SessionsForeign: 2}),
+			cause: Noise, says: "On average 2.00 sessions of others were active on the server; 0.250 may be.",
+		},
+		{
+			name: "others use the server for moments", columns: with(waits(numbers{"Lock:transactionid": 9}), numbers{series.SessionsForeign: 0.1}), cause: RowLock,
 		},
 		{
 			name: "the hypervisor takes CPU", columns: with(waits(numbers{"CPU": 1}), numbers{series.MachineCPUs: 2, series.MachineSteal: 0.04}),
@@ -148,7 +155,11 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "commits", load: Load{Clients: 8}, columns: with(waits(numbers{"LWLock:WALWrite": 4, "IO:WALSync": 1, "CPU": 2}), numbers{series.WALSyncs: 500, series.CommitsPerSync: 3.2, series.WALSyncLatency: 1.8, series.WALPosition: 4e6}),
-			cause: WAL, subject: "LWLock:WALWrite", says: "There were 500 flushes a second, and 3.20 commits shared each.",
+			cause: WAL, subject: "LWLock:WALWrite", says: "There were 500 flushes a second, and 3.20 transactions for each, those that only read among them.",
+		},
+		{
+			name: "places in the WAL buffers", load: Load{Clients: 64}, columns: waits(numbers{"LWLock:WALInsert": 30, "IO:WALSync": 1, "CPU": 9}), cause: WAL, subject: "LWLock:WALInsert",
+			says: "Most waited for LWLock:WALInsert",
 		},
 		{
 			name: "rows, with the table's name", load: Load{Clients: 16}, columns: with(waits(numbers{"Lock:transactionid": 2, "Lock:tuple": 9, "IO:WALSync": 2}), numbers{series.LockOnPrefix + "pgbench_branches": 10, series.LockOnPrefix + "pgbench_tellers": 1}),
@@ -167,11 +178,27 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "reads that are limited", load: Load{Clients: 8}, columns: with(waits(numbers{"IO:DataFileRead": 6, "CPU": 1}), numbers{series.ServerReadOps: 99, series.ServerReadLimit: 100}),
-			cause: ReadIO, says: "The server may do 100 reads a second, and did 99.0.",
+			cause: IOLimit, says: "The server may do 100 reads a second, and did 99.0.",
 		},
 		{
 			name: "commits whose writes are limited", load: Load{Clients: 8}, columns: with(waits(numbers{"LWLock:WALWrite": 4}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}),
-			cause: WAL, says: "The server may do 50.0 writes a second, and did 49.0.",
+			cause: IOLimit, says: "The server may do 50.0 writes a second, and did 49.0.",
+		},
+		{
+			name: "locks whose holders wait for writes that are limited", load: Load{Clients: 16},
+			columns: with(waits(numbers{"Lock:tuple": 14, "IO:WALSync": 1, "CPU": 0.1}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}),
+			cause:   IOLimit, says: "Of the active sessions that waited for no lock, 91 % waited for data files or WAL.",
+		},
+		{
+			name: "locks whose holders compute while others write", load: Load{Clients: 16},
+			columns: with(waits(numbers{"Lock:tuple": 14, "IO:WALSync": 0.1, "CPU": 1}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}), cause: RowLock,
+		},
+		{
+			name: "locks, and writes far below their limit", load: Load{Clients: 16},
+			columns: with(waits(numbers{"Lock:tuple": 14, "IO:WALSync": 1}), numbers{series.ServerWriteOps: 20, series.ServerWriteLimit: 50}), cause: RowLock,
+		},
+		{
+			name: "all wait for locks", load: Load{Clients: 16}, columns: with(waits(numbers{"Lock:tuple": 14}), numbers{series.ServerWriteOps: 49, series.ServerWriteLimit: 50}), cause: RowLock,
 		},
 		{
 			name: "reads by helpers, as version 18 does", load: Load{Clients: 8}, columns: waits(numbers{"IO:AioIoCompletion": 6, "CPU": 1}), cause: ReadIO, subject: "IO:AioIoCompletion",
@@ -214,7 +241,7 @@ func TestJudge(t *testing.T) {
 			name: "checkpoints", load: Load{Clients: 8, CheckpointTPS: 0.5}, columns: waits(numbers{"CPU": 5, "IO:WALSync": 2}), cause: Checkpoint, says: "50 % of the throughput",
 		},
 		{
-			name: "images of pages", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 2}), numbers{series.FPIShare: 0.8}), cause: Checkpoint, says: "About 80 % of the WAL",
+			name: "images of pages", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 2}), numbers{series.FPIShare: 0.8}), cause: Checkpoint, says: "At most 80 % of the WAL",
 		},
 		{
 			name: "images of pages that hold nobody up", load: Load{Clients: 8}, columns: with(waits(numbers{"CPU": 5, "IO:WALSync": 0.1}), numbers{series.FPIShare: 0.8}), cause: Unknown,
@@ -223,8 +250,21 @@ func TestJudge(t *testing.T) {
 			name: "another wait", load: Load{Clients: 8}, columns: waits(numbers{"Timeout:PgSleep": 6, "CPU": 1}), cause: Wait, subject: "Timeout:PgSleep",
 		},
 		{
+			name: "round trips on one machine", load: Load{Clients: 4, Cores: 2, TPS: 7000, LatencyMS: 0.55, RoundTrips: 7},
+			columns: with(waits(numbers{"CPU": 0.4}), with(two, numbers{series.ServerCPU: 0.5, series.ObserverRoundTrip: 0.06})),
+			cause:   Client, subject: "turns", says: "7.00 round trips of 0.060 ms each are 76 % of the latency of 0.550 ms",
+		},
+		{
+			name: "throughput rises at first", load: Load{Clients: 2}, columns: with(waits(numbers{"CPU": 2}), numbers{series.MachineCPUs: 8, series.ServerCPU: 2}), sweep: []Step{{8, 181}, {4, 180}, {2, 100}},
+			cause: None, says: "Between 2 and 4 clients, twice as many gave 80 % more.",
+		},
+		{
+			name: "throughput rises no more", load: Load{Clients: 4}, columns: with(waits(numbers{"CPU": 2}), numbers{series.MachineCPUs: 8, series.ServerCPU: 2}), sweep: []Step{{8, 181}, {4, 180}, {2, 100}},
+			cause: None, says: "The server used 25 % of its CPUs.",
+		},
+		{
 			name: "throughput still rises", load: Load{Clients: 4}, columns: with(waits(numbers{"CPU": 2}), numbers{series.MachineCPUs: 8, series.ServerCPU: 2}), sweep: []Step{{4, 180}, {2, 100}},
-			cause: None, says: "Twice the clients gave 80 % more at the last step.",
+			cause: None, says: "Between 2 and 4 clients, twice as many gave 80 % more.",
 		},
 		{
 			name: "too few sessions", load: Load{Clients: 2}, columns: with(waits(numbers{"CPU": 2}), numbers{series.MachineCPUs: 8, series.ServerCPU: 2}), cause: None, says: "The server used 25 % of its CPUs.",
@@ -299,6 +339,51 @@ func TestSessionsThatCompute(t *testing.T) {
 		v := Judge(Evidence{Observed: observed(with(waits(numbers{"CPU": c.cpu}), c.more)), Load: Load{Clients: 1}})
 		if v.Cause != c.cause || v.Key != c.key {
 			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// Of a server on another machine nothing is said by the CPU of the load generator's.
+func TestAServerElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		columns numbers
+		load    Load
+		cause   Cause
+		key     string
+		says    string
+	}{
+		"the generator's machine is full": {
+			columns: with(waits(numbers{"CPU": 6}), numbers{series.MachineCPUs: 2, series.MachineCPU: 1.95, series.GeneratorCPU: 0.5}), load: Load{Clients: 8, Cores: 2},
+			cause: Client, key: "client_machine", says: "All programs together used 98 % of the CPUs of the load generator's machine.",
+		},
+		"it is not": {
+			columns: with(waits(numbers{"CPU": 6}), numbers{series.MachineCPUs: 2, series.MachineCPU: 1.8}), load: Load{Clients: 8, Cores: 2}, cause: Unknown, key: "unknown_cpu",
+		},
+		"sessions are idle, and the generator's machine is busy": {
+			columns: with(waits(numbers{"CPU": 0.2}), numbers{series.MachineCPUs: 2, series.MachineCPU: 1.85}), load: Load{Clients: 8, Cores: 2}, cause: Client, key: "client_rate",
+		},
+		"its hypervisor": {
+			columns: with(waits(numbers{"CPU": 6}), numbers{series.MachineCPUs: 2, series.MachineCPU: 1, series.MachineSteal: 0.4}), cause: Noise, key: "noise",
+			says: "The hypervisor gave 20 % of the CPUs of the load generator's machine to others; 1.0 % are allowed.",
+		},
+		"its pressure": {
+			columns: with(waits(numbers{"IO:DataFileRead": 1.5, "CPU": 5}), numbers{series.HitRatio: 0.9, series.MachinePSIIO: 0.4}), cause: Unknown, key: "unknown_cpu",
+		},
+	} {
+		v := Judge(Evidence{Observed: observed(c.columns), Load: c.load, Elsewhere: true})
+		if v.Cause != c.cause || v.Key != c.key || !strings.Contains(texts(v.Finding), c.says) {
+			t.Errorf("%s: %+v", name, v)
+		}
+		proper(t, v)
+	}
+}
+
+// What waits for a place in the WAL buffers does not wait for the disk, and no sentence says so.
+func TestWALHasTwoSentences(t *testing.T) {
+	for event, key := range map[string]string{"LWLock:WALInsert": "wal_insert", "LWLock:WALWrite": "wal", "IO:WALSync": "wal"} {
+		v := Judge(Evidence{Observed: observed(waits(numbers{event: 6, "CPU": 1}))})
+		if v.Key != key || strings.Contains(v.Sentence, "on the disk") != (key == "wal") {
+			t.Errorf("%s: %+v", event, v.Finding)
 		}
 	}
 }

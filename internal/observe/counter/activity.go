@@ -16,6 +16,7 @@ const (
 // Session says what some sessions that are alike do.
 type Session struct {
 	Backend string // backend_type
+	Foreign bool   // a client that is not the load
 	State   string // "" for processes that have none
 	Event   wait.Event
 	Count   float64
@@ -50,26 +51,36 @@ func (l *Load) count(s Session) {
 	case vacuumWorker:
 		l.sums[series.VacuumWorkers] += s.Count
 		return
-	case clientBackend:
-		l.sums[series.Sessions] += s.Count
-	case parallelWorker:
+	case clientBackend, parallelWorker:
 	default:
 		return
+	}
+	if s.Foreign {
+		if s.works() {
+			l.sums[series.SessionsForeign] += s.Count
+		}
+		return
+	}
+	if s.Backend == clientBackend {
+		l.sums[series.Sessions] += s.Count
 	}
 	switch s.State {
 	case "idle":
 		l.sums[series.SessionsIdle] += s.Count
 	case "idle in transaction", "idle in transaction (aborted)":
 		l.sums[series.SessionsInTrans] += s.Count
-	case "active", "fastpath function call":
+	}
+	if s.works() {
 		l.active(s)
 	}
 }
 
+// works reports whether a session is active, and not in the main loop of some helper.
+func (s Session) works() bool {
+	return (s.State == "active" || s.State == "fastpath function call") && s.Event.Counts()
+}
+
 func (l *Load) active(s Session) {
-	if !s.Event.Counts() {
-		return
-	}
 	l.sums[series.Active] += s.Count
 	l.sums[s.Event.Class().Column()] += s.Count
 	l.sums[series.WaitPrefix+s.Event.String()] += s.Count
@@ -95,7 +106,7 @@ func (l *Load) Take(values map[string]float64) {
 // always has the columns of a load that are 0 where nobody was seen.
 var always = func() []string {
 	names := []string{
-		series.Active, series.Sessions, series.SessionsIdle, series.SessionsInTrans, series.CheckpointRunning,
+		series.Active, series.Sessions, series.SessionsIdle, series.SessionsInTrans, series.SessionsForeign, series.CheckpointRunning,
 		series.VacuumWorkers, series.LockWaiting,
 	}
 	for _, class := range wait.Classes {
@@ -104,10 +115,10 @@ var always = func() []string {
 	return names
 }()
 
-// locksWaited reports whether somebody waits for a lock in this sample.
+// locksWaited reports whether a session of the load waits for a lock in this sample.
 func locksWaited(sample []Session) bool {
 	for _, s := range sample {
-		if s.Event.Type == "Lock" {
+		if s.Event.Type == "Lock" && !s.Foreign {
 			return true
 		}
 	}

@@ -38,12 +38,15 @@ func TestLoad(t *testing.T) {
 		{Backend: checkpointer, Event: wait.Parse("Timeout:CheckpointWriteDelay"), Count: 1},
 		{Backend: vacuumWorker, State: "active", Event: wait.Parse("Timeout:VacuumDelay"), Count: 1},
 		{Backend: "logical replication worker", State: "active", Count: 5},
+		{Backend: clientBackend, State: "active", Event: wait.Parse("Lock:relation"), Count: 6, Foreign: true},
+		{Backend: parallelWorker, State: "active", Event: wait.Parse("CPU"), Count: 1, Foreign: true},
+		{Backend: clientBackend, State: "idle", Event: wait.Parse("Client:ClientRead"), Count: 9, Foreign: true},
 	})
 	load.Add([]Session{{Backend: checkpointer, Event: wait.Parse("Activity:CheckpointerMain"), Count: 1}})
 	expect(t, &load, map[string]float64{
 		series.Active: 4, series.ActiveCPU: 2, series.ActiveWAL: 0.5, series.ActiveLock: 1.5, series.LockWaiting: 1.5,
 		"wait.CPU": 2, "wait.IO:WALSync": 0.5, "wait.Lock:transactionid": 1.5,
-		series.Sessions: 11, series.SessionsIdle: 2, series.SessionsInTrans: 1, series.CheckpointRunning: 0.5, series.VacuumWorkers: 0.5,
+		series.SessionsForeign: 3.5, series.Sessions: 11, series.SessionsIdle: 2, series.SessionsInTrans: 1, series.CheckpointRunning: 0.5, series.VacuumWorkers: 0.5,
 	})
 }
 
@@ -76,6 +79,9 @@ func TestEveryColumnOfALoadIsExplained(t *testing.T) {
 func TestLocksAreAskedForOnlyIfSomebodyWaits(t *testing.T) {
 	if locksWaited([]Session{client("active", "LWLock:WALWrite", 1), client("idle", "Client:ClientRead", 1)}) {
 		t.Error("nobody waits for a lock")
+	}
+	if locksWaited([]Session{{Backend: clientBackend, State: "active", Event: wait.Parse("Lock:relation"), Foreign: true}}) {
+		t.Error("only somebody else waits for a lock")
 	}
 	if !locksWaited([]Session{client("active", "CPU", 1), client("active", "Lock:relation", 1)}) {
 		t.Error("somebody waits for a lock")

@@ -41,7 +41,10 @@ func Ask(ctx context.Context, conn *pgx.Conn) (Who, error) {
 
 // Reader reads one server by one connection. It is not for several goroutines.
 type Reader struct {
-	Who     Who
+	Who Who
+	// Load is the application_name of the sessions that make the load, in the connection's database. Others
+	// are counted apart. If it is empty, all sessions are the load's.
+	Load    string
 	conn    *pgx.Conn
 	queries []Query
 	missing map[string]string // why, by the name of the query
@@ -137,14 +140,14 @@ func (r *Reader) Sessions(ctx context.Context, load *Load) error {
 }
 
 func (r *Reader) sample(ctx context.Context) ([]Session, error) {
-	rows, err := r.conn.Query(ctx, Activity)
+	rows, err := r.conn.Query(ctx, Activity, r.Load)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Session, error) {
 		var s Session
 		var event wait.Event
-		err := row.Scan(&s.Backend, &s.State, &event.Type, &event.Name, &s.Count)
+		err := row.Scan(&s.Backend, &s.State, &event.Type, &event.Name, &s.Foreign, &s.Count)
 		s.Event = event
 		return s, err
 	})

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -143,7 +144,7 @@ func Read(ctx context.Context, conn *pgx.Conn, system machine.System) (Environme
 }
 
 // Hash tells whether two environments are the same. It leaves out what changes by itself: times,
-// sizes, and the free space.
+// sizes, the free space, and whether a standby is just catching up.
 func (e Environment) Hash() string {
 	e.At, e.Database.Started, e.Database.SizeBytes, e.Missing = time.Time{}, time.Time{}, 0, nil
 	storage := make([]Storage, len(e.Storage))
@@ -152,6 +153,11 @@ func (e Environment) Hash() string {
 		storage[i] = s
 	}
 	e.Storage = storage
+	standbys := slices.Clone(e.Database.Standbys)
+	for i := range standbys {
+		standbys[i].State = ""
+	}
+	e.Database.Standbys = standbys
 	text, err := json.Marshal(e)
 	if err != nil {
 		return "" // numbers and strings can be marshalled

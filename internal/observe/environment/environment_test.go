@@ -96,7 +96,7 @@ func TestTheNearestMountCounts(t *testing.T) {
 func TestHash(t *testing.T) {
 	base := func() Environment {
 		return Environment{
-			At: time.Unix(1, 0), Database: Database{Version: "v", SizeBytes: 1, Started: time.Unix(1, 0), Settings: map[string]Setting{"a": {Value: "1"}, "b": {Value: "2"}}},
+			At: time.Unix(1, 0), Database: Database{Version: "v", SizeBytes: 1, Started: time.Unix(1, 0), Standbys: []Standby{{Name: "s", State: "streaming"}}, Settings: map[string]Setting{"a": {Value: "1"}, "b": {Value: "2"}}},
 			Storage: []Storage{{Part: "data", FreeBytes: 5, SizeBytes: 9}}, Host: &Host{CPUs: 2},
 		}
 	}
@@ -106,6 +106,7 @@ func TestHash(t *testing.T) {
 		"start":      func(e *Environment) { e.Database.Started = time.Unix(2, 0) },
 		"size":       func(e *Environment) { e.Database.SizeBytes = 2 },
 		"free space": func(e *Environment) { e.Storage[0].FreeBytes = 1 },
+		"catch-up":   func(e *Environment) { e.Database.Standbys[0].State = "catchup" },
 	} {
 		e := base()
 		change(&e)
@@ -116,6 +117,7 @@ func TestHash(t *testing.T) {
 	for name, change := range map[string]func(*Environment){
 		"a setting": func(e *Environment) { e.Database.Settings["a"] = Setting{Value: "2"} },
 		"CPUs":      func(e *Environment) { e.Host.CPUs = 4 },
+		"a standby": func(e *Environment) { e.Database.Standbys = nil },
 		"a limit":   func(e *Environment) { e.Limits = &machine.Limits{CPUs: 1} },
 		"the disk":  func(e *Environment) { e.Storage[0].Device = "vdb" },
 	} {

@@ -18,6 +18,7 @@ const (
 	Sessions          = "sessions"
 	SessionsIdle      = "sessions.idle"
 	SessionsInTrans   = "sessions.idle_in_transaction"
+	SessionsForeign   = "sessions.foreign"
 	CheckpointRunning = "checkpoint.running"
 	VacuumWorkers     = "autovacuum.workers"
 
@@ -122,7 +123,7 @@ func Explain(name string) (Column, bool) {
 // Columns explains all columns. "cores" are CPU seconds a second. Names that end in _ms or _bytes
 // and are rates are milliseconds or bytes a second. A share is between 0 and 1.
 var Columns = []Column{
-	{Active, "sessions", "average active sessions: client backends and parallel workers whose state is active"},
+	{Active, "sessions", "average active sessions: client backends and parallel workers of the load whose state is active"},
 	{ActiveCPU, "sessions", "of these: without a wait, so they run or wait for a CPU"},
 	{ActiveIO, "sessions", "of these: wait for data files or temporary files"},
 	{ActiveWAL, "sessions", "of these: write, flush or insert WAL, or wait for who does"},
@@ -133,9 +134,10 @@ var Columns = []Column{
 	{ActiveTimeout, "sessions", "of these: sleep"},
 	{ActiveOther, "sessions", "of these: wait for what an extension names, or a buffer's pin"},
 	{WaitPrefix, "sessions", "average active sessions in one wait, as in wait.IO:DataFileRead; absent: nobody"},
-	{Sessions, "sessions", "client backends, ours left out"},
+	{Sessions, "sessions", "client backends of the load"},
 	{SessionsIdle, "sessions", "of these: idle, outside of a transaction"},
 	{SessionsInTrans, "sessions", "of these: idle in a transaction"},
+	{SessionsForeign, "sessions", "active sessions that are not the load's: of another database, or of another program"},
 	{CheckpointRunning, "share", "samples in which the checkpointer worked"},
 	{VacuumWorkers, "processes", "autovacuum workers"},
 
@@ -156,7 +158,7 @@ var Columns = []Column{
 	{WALSyncs, "1/s", "flushes of WAL"},
 	{WALSyncTime, "ms/s", "time in flushes of WAL; absent unless track_wal_io_timing is on"},
 	{WALSyncLatency, "ms", "time of one flush of WAL"},
-	{CommitsPerSync, "transactions", "commits that shared one flush of WAL"},
+	{CommitsPerSync, "transactions", "transactions committed in the database for each flush of WAL of the server: those that only read need none"},
 	{FPIShare, "share", "full page images among the bytes of WAL, at most"},
 	{WALPosition, "bytes/s", "WAL made, or replayed on a standby, by the position in it"},
 

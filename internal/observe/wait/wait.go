@@ -114,6 +114,11 @@ func (e Event) Temporary() bool {
 // Replication reports whether the event waits for a standby to confirm.
 func (e Event) Replication() bool { return e.named("IPC", "SyncRep") }
 
+// Inserts reports whether the event waits for a place in the WAL buffers, before anything is flushed.
+func (e Event) Inserts() bool {
+	return e.named("LWLock", "WALInsert", "WALBufMapping", "WALBufferInit")
+}
+
 // Row reports whether the event waits for a row that another transaction changed.
 func (e Event) Row() bool { return e.named("Lock", "transactionid", "tuple", "spectoken") }
 

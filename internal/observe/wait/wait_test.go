@@ -67,6 +67,14 @@ func TestWhatAnEventSays(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsForThePlaceOfItsWAL(t *testing.T) {
+	for text, want := range map[string]bool{"LWLock:WALInsert": true, "LWLock:WALBufMapping": true, "LWLock:WALWrite": false, "IO:WALSync": false, "IO:WALInsert": false, "CPU": false} {
+		if got := Parse(text).Inserts(); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
 func TestWhatHasNothingToDoDoesNotCount(t *testing.T) {
 	for text, want := range map[string]bool{"Activity:CheckpointerMain": false, "CPU": true, "IO:DataFileRead": true} {
 		if got := Parse(text).Counts(); got != want {
