@@ -65,3 +65,16 @@ func TestFaultsOfAFile(t *testing.T) {
 		}
 	}
 }
+
+// It says how often a snapshot is restored, and how much is made, which takes time besides the loads.
+func TestPlanOfE1(t *testing.T) {
+	t.Parallel()
+	_, e, err := find("e1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := planOf(run.Options{Experiment: e.Quickly()})
+	if err != nil || p.Restores != p.Points || p.Built < p.Bytes || p.Bytes == 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

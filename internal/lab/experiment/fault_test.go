@@ -72,3 +72,25 @@ func TestWorkloadsOfFaults(t *testing.T) {
 		}
 	}
 }
+
+// What is made for each point is counted as often; what is used again, once.
+func TestWorkBesidesLoads(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want Work
+	}{
+		"each workload anew":   {fmt.Sprintf(withLoad, "ledger, pgbench, tpcc"), Work{Built: 7*branchBytes + 6*warehouseBytes + itemsBytes}},
+		"warehouses once":      {ordered, Work{Built: 10*warehouseBytes + itemsBytes}},
+		"fresh warehouses":     {strings.Replace(ordered, "ramp_up: 5", "fresh: true", 1), Work{Built: 2 * (10*warehouseBytes + itemsBytes)}},
+		"tables of each point": {strings.Replace(ordered, "  - tpcc:", "  - restore: {}\n  - init: {scale: 3}\n  - tpcc:", 1), Work{Built: 6*branchBytes + 10*warehouseBytes + itemsBytes, Restores: 2}},
+	} {
+		e, err := Read([]byte(c.text))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, err := e.Work(); err != nil || got != c.want {
+			t.Errorf("%s: %+v, want %+v, %v", name, got, c.want, err)
+		}
+	}
+}

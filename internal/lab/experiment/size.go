@@ -44,6 +44,56 @@ func (e *Experiment) Bytes() (int64, error) {
 	return bytes, nil
 }
 
+// Work is what is done besides loads.
+type Work struct {
+	Built    int64 // bytes of data that are made, in all
+	Restores int   // of a snapshot
+}
+
+// Work returns what an experiment does besides its loads. Virtual users' data are counted once, where they are
+// used again.
+func (e *Experiment) Work() (w Work, err error) {
+	warehouses := 0
+	count := func(steps []Step, s Setting) error {
+		for _, step := range steps {
+			a, err := e.Arguments(step, s)
+			if err != nil {
+				return err
+			}
+			users := a.TPCC
+			switch {
+			case a.Init != nil:
+				w.Built += int64(a.Init.Scale) * branchBytes
+			case a.BulkLoad != nil:
+				w.Built += int64(a.BulkLoad.Rows) * rowBytes
+			case a.Restore != nil:
+				w.Restores++
+			case a.Fault != nil && a.Fault.Load != nil:
+				w.Built += int64(a.Fault.Scale) * branchBytes
+			case a.Fault != nil:
+				users = a.Fault.TPCC
+			}
+			if users != nil && (users.Fresh || users.Warehouses != warehouses) {
+				warehouses = users.Warehouses
+				w.Built += int64(warehouses)*warehouseBytes + itemsBytes
+			}
+		}
+		return nil
+	}
+	for n, p := range e.Points() {
+		if n == 0 {
+			err = count(e.Prepare, p.Setting)
+		}
+		if err == nil {
+			err = count(e.Each, p.Setting)
+		}
+		if err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
 // Seconds returns for how long the loads of a setting run.
 func (e *Experiment) Seconds(s Setting) (seconds int, err error) {
 	for _, step := range e.Each {
