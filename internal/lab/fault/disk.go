@@ -9,13 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"howdah/internal/admin"
 	"howdah/internal/host/proc"
 	"howdah/internal/host/proc/cgroup"
 	"howdah/internal/observe/machine"
-	"howdah/internal/system/thread"
 )
 
 // slowOperations is how many operations a second a slow disk makes, reads and writes each.
@@ -160,105 +157,6 @@ func chooseGroup(groups, mounts string) (dir string, version int) {
 		}
 	}
 	return dir, version
-}
-
-const (
-	// fillName is the lab's own file, in the directory of a member.
-	fillName = "howdah-lab-fill"
-	// leaveFree is what a machine's disk keeps free whatever the lab does, in bytes.
-	leaveFree = 8 << 30
-	// overFull is by how much more than its storage a database takes, when it is full.
-	overFull = 64 << 20
-)
-
-// fillDisk fills what the primary has of the disk with a file of the lab's own.
-func (g *Ground) fillDisk(ctx context.Context) (*Made, error) {
-	m, err := g.primary(ctx)
-	if err != nil {
-		return nil, err
-	}
-	d, err := g.Truth(ctx)
-	if err != nil || d == nil {
-		return nil, errors.Join(err, ErrNoPrimary)
-	}
-	var used int64
-	for _, own := range d.Members {
-		if own.Name == m.name {
-			used = own.StorageBytes
-		}
-	}
-	size := int64(d.StorageGiB)<<30 + overFull - used
-	var disk unix.Statfs_t
-	if err := unix.Statfs(m.dataDir(), &disk); err != nil {
-		return nil, fmt.Errorf("ask for the room on the disk: %w", err)
-	}
-	if free := int64(disk.Bavail) * disk.Bsize; d.StorageGiB == 0 || free-size < leaveFree { //nolint:gosec // disks are smaller
-		return nil, fmt.Errorf("%w: full-disk: the database may take %d GiB, and of %d GiB that are free %d stay so: give it less storage", ErrImpossible, d.StorageGiB, free>>30, leaveFree>>30)
-	}
-	path := filepath.Join(m.dataDir(), fillName)
-	made, err := g.begin(Record{Kind: "full-disk", File: path})
-	if err != nil {
-		return made, err
-	}
-	if err := fill(path, size); err != nil {
-		return made, err
-	}
-	made.healed = func() error {
-		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			return errors.Join(errStands, err)
-		}
-		return nil
-	}
-	err = eventually(ctx, func() error {
-		full, err := isFull(ctx, g, m.name)
-		if err == nil && full == "" {
-			err = errGoesOn
-		}
-		made.Proof = fmt.Sprintf("a file of %d MiB fills the storage of %s: %s", size>>20, m, full)
-		return err
-	})
-	return made, err
-}
-
-// isFull says how full the database of a member is, once the control plane knows that it is full.
-func isFull(ctx context.Context, g *Ground, name string) (string, error) {
-	d, err := g.Truth(ctx)
-	if err != nil || d == nil {
-		return "", err
-	}
-	for _, m := range d.Members {
-		if m.Name == name && m.StorageBytes >= int64(d.StorageGiB)<<30 {
-			return fmt.Sprintf("%d of %d MiB are taken, and it is %s", m.StorageBytes>>20, d.StorageGiB<<10, d.Status), nil
-		}
-	}
-	return "", nil
-}
-
-// fill makes a file that takes room, as the user whose directory it is in, with that user's rights: others
-// write there, too.
-func fill(path string, size int64) error {
-	var owner unix.Stat_t
-	if err := unix.Stat(filepath.Dir(path), &owner); err != nil {
-		return fmt.Errorf("fill the disk: %w", err)
-	}
-	take := func() error {
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		return unix.Fallocate(int(file.Fd()), 0, 0, size)
-	}
-	var err error
-	if int(owner.Uid) == os.Geteuid() {
-		err = take()
-	} else {
-		err = thread.As(int(owner.Uid), int(owner.Gid), take)
-	}
-	if err != nil {
-		return fmt.Errorf("fill the disk: %w", err)
-	}
-	return nil
 }
 
 var errOthers = errors.New("it would stop databases that are not the lab's")

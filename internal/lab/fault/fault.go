@@ -123,8 +123,11 @@ func (m *Made) Undo() (proof string, err error) {
 }
 
 // eventually looks until there is no error any more.
-func eventually(ctx context.Context, look func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, proofWithin)
+func eventually(ctx context.Context, look func() error) error { return within(ctx, proofWithin, look) }
+
+// within is eventually, with a time of its own.
+func within(ctx context.Context, limit time.Duration, look func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		err := look()
@@ -164,122 +167,6 @@ func (g *Ground) kill(ctx context.Context) (*Made, error) {
 		return nil
 	})
 	return &Made{ground: g, record: Record{Kind: "kill"}, Proof: fmt.Sprintf("process %d, the postmaster of %s, is gone", p.PID, m)}, err
-}
-
-// freeze stops all processes of the primary, Patroni included.
-func (g *Ground) freeze(ctx context.Context) (*Made, error) {
-	m, err := g.primary(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := m.processes()
-	if err != nil {
-		return nil, err
-	}
-	return g.stop(ctx, "freeze", all, nil, "processes of "+m.String())
-}
-
-// stop stops processes, and kills others at the end.
-func (g *Ground) stop(ctx context.Context, kind string, all, ending []proc.Process, what string) (*Made, error) {
-	made, err := g.begin(Record{Kind: kind, Frozen: all, Ending: ending})
-	if err != nil {
-		return made, err
-	}
-	for _, p := range all {
-		if err := send(p, syscall.SIGSTOP); err != nil {
-			return made, err
-		}
-	}
-	err = eventually(ctx, func() error {
-		still, there := standing(all)
-		made.Proof = fmt.Sprintf("%d %s stand still", still, what)
-		if there == 0 || still < there {
-			return fmt.Errorf("%w: %d of %d stand still", errGoesOn, still, there)
-		}
-		return nil
-	})
-	made.healed = func() error {
-		return eventually(context.WithoutCancel(ctx), func() error {
-			if still, _ := standing(all); still > 0 {
-				return errStands
-			}
-			return nil
-		})
-	}
-	return made, err
-}
-
-// loseHost is what clients and other hosts see of a host that lost its power: its agent says nothing any
-// more, and all of its members are dead. When it is undone, the agent is started anew, as after a start of
-// the machine.
-func (g *Ground) loseHost(ctx context.Context) (*Made, error) {
-	m, err := g.primary(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.sparesOthers(ctx, "lost-host", m.host); err != nil {
-		return nil, err
-	}
-	agent, err := g.agent(m.host)
-	if err != nil {
-		return nil, err
-	}
-	made, err := g.stop(ctx, "lost-host", []proc.Process{agent}, []proc.Process{agent}, "agent of "+m.host)
-	if err != nil {
-		return made, err
-	}
-	victims, err := g.allOn(m.host)
-	if err != nil {
-		return made, err
-	}
-	for _, p := range victims {
-		if err := send(p, syscall.SIGKILL); err != nil {
-			return made, err
-		}
-	}
-	err = eventually(ctx, func() error {
-		if _, there := standing(victims); there > 0 {
-			return fmt.Errorf("%w: %d processes", errLives, there)
-		}
-		return nil
-	})
-	made.Proof = fmt.Sprintf("%d processes of the members on %s are gone, and its agent says nothing", len(victims), m.host)
-	return made, err
-}
-
-// callWithin is how long a call may take that shows whether the control plane answers.
-const callWithin = 2 * time.Second
-
-// loseEtcd stops the control plane, which has the only member of etcd in it.
-func (g *Ground) loseEtcd(ctx context.Context) (*Made, error) {
-	pid := g.Home.Holder("serve")
-	if pid == 0 {
-		return nil, fmt.Errorf("%w: lost-etcd: no control plane runs on this machine", ErrImpossible)
-	}
-	p, err := proc.Find(pid)
-	if err != nil {
-		return nil, err
-	}
-	if g.Home.Holder("serve") != pid {
-		return nil, fmt.Errorf("%w: lost-etcd: the control plane was just started anew", ErrImpossible)
-	}
-	made, err := g.stop(ctx, "lost-etcd", []proc.Process{p}, nil, "control plane")
-	if err != nil {
-		return made, err
-	}
-	ask := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, callWithin)
-		defer cancel()
-		return g.API.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &admin.Status{})
-	}
-	if ask(ctx) == nil {
-		return made, fmt.Errorf("%w: the API answers", ErrNotProved)
-	}
-	made.Proof = fmt.Sprintf("process %d, the control plane with etcd, stands still, and the API does not answer", pid)
-	made.healed = func() error {
-		return eventually(context.WithoutCancel(ctx), func() error { return ask(context.WithoutCancel(ctx)) })
-	}
-	return made, nil
 }
 
 // clockStep is by how much the clock is set forward.

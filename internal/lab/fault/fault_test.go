@@ -46,7 +46,7 @@ func TestProcessesStandStill(t *testing.T) {
 	t.Parallel()
 	g := &Ground{Dir: t.TempDir()}
 	p := victim(t)
-	made, err := g.stop(t.Context(), "freeze", []proc.Process{p}, nil, "process")
+	made, err := g.stop(t.Context(), standstill{kind: "freeze", what: "process", list: func() ([]proc.Process, error) { return []proc.Process{p}, nil }})
 	if err != nil || made.Proof != "1 process stand still" || !recorded(g.Dir) {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -62,11 +62,15 @@ func TestProcessesStandStill(t *testing.T) {
 
 	other := p
 	other.Start++
-	if _, err := g.stop(t.Context(), "freeze", []proc.Process{other}, nil, "process"); !errors.Is(err, ErrNotProved) {
+	made, err = g.stop(t.Context(), standstill{kind: "freeze", what: "process", list: func() ([]proc.Process, error) { return []proc.Process{other}, nil }})
+	if !errors.Is(err, ErrNotProved) {
 		t.Errorf("of a process that is gone: %v", err)
 	}
 	if still, _ := standing([]proc.Process{p}); still != 0 {
 		t.Error("another process of its number was stopped")
+	}
+	if _, err := made.Undo(); err != nil {
+		t.Errorf("undo what stopped nothing: %v", err)
 	}
 }
 
@@ -108,13 +112,13 @@ func TestWhatAKilledLabLeft(t *testing.T) {
 	dir := t.TempDir()
 	g := &Ground{Dir: dir}
 	frozen, ending := victim(t), victim(t)
-	limit, fill := filepath.Join(t.TempDir(), "limit"), filepath.Join(t.TempDir(), "fill")
-	for _, path := range []string{limit, fill} {
+	limit, fill := filepath.Join(t.TempDir(), "limit"), Placed{Dir: t.TempDir(), Name: "fill"}
+	for _, path := range []string{limit, fill.String()} {
 		if err := os.WriteFile(path, []byte("8:0 4"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := Record{Kind: "all", Frozen: []proc.Process{frozen}, Ending: []proc.Process{ending}, File: fill, Limits: []Limit{{Path: limit, Before: "8:0 0"}, {Path: limit + ".gone/x", Before: ""}}}
+	r := Record{Kind: "all", Frozen: []proc.Process{frozen}, Ending: []proc.Process{ending}, Placed: &fill, Limits: []Limit{{Path: limit, Before: "8:0 0"}, {Path: limit + ".gone/x", Before: ""}}}
 	if _, err := g.begin(r); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +134,7 @@ func TestWhatAKilledLabLeft(t *testing.T) {
 	if err != nil || string(text) != "8:0 0" {
 		t.Errorf("%s, %v", text, err)
 	}
-	if _, err := os.Stat(fill); !errors.Is(err, os.ErrNotExist) || recorded(dir) {
+	if err := fill.gone(); err != nil || recorded(dir) {
 		t.Errorf("the file: %v; the record is there: %v", err, recorded(dir))
 	}
 	testkit.Eventually(t, 10*time.Second, func() error {
@@ -143,18 +147,33 @@ func TestWhatAKilledLabLeft(t *testing.T) {
 	})
 }
 
-// After a start of the machine the numbers of processes mean others.
-func TestARecordOfAnotherLifeOfTheMachine(t *testing.T) {
+// After a start of the machine the numbers of processes mean others, and limits and the clock are its own.
+// Where only the namespace of processes is another one, limits are put back.
+func TestARecordOfAnotherEra(t *testing.T) {
 	t.Parallel()
-	dir, p := t.TempDir(), victim(t)
-	if err := (Record{Kind: "lost-host", Era: "another", Ending: []proc.Process{p}, Clock: new(time.Hour)}).write(dir); err != nil {
+	era, err := table.System.Era()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Heal(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := table.System.Live(p); err != nil || recorded(dir) {
-		t.Errorf("%v; the record is there: %v", err, recorded(dir))
+	boot, _, _ := strings.Cut(era, " ")
+	for then, want := range map[string]string{"another": "8:0 4", "another " + era: "8:0 4", boot + " another": "8:0 0"} {
+		dir, p, limit := t.TempDir(), victim(t), filepath.Join(t.TempDir(), "limit")
+		if err := os.WriteFile(limit, []byte("8:0 4"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := Record{Kind: "lost-host", Era: then, Ending: []proc.Process{p}, Limits: []Limit{{Path: limit, Before: "8:0 0"}}}
+		if then != boot+" another" {
+			r.Clock = new(time.Hour)
+		}
+		if err := errors.Join(r.write(dir), Heal(t.Context(), dir)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := table.System.Live(p); err != nil || recorded(dir) {
+			t.Errorf("%s: %v; the record is there: %v", then, err, recorded(dir))
+		}
+		if now, err := os.ReadFile(limit); err != nil || string(now) != want {
+			t.Errorf("%s: the limit is %s, %v", then, now, err)
+		}
 	}
 }
 
@@ -201,13 +220,13 @@ func TestLimitsAreToldByWholeFields(t *testing.T) {
 // A record that is there already is undone before another fault is made.
 func TestAFaultThatWasLeftIsUndoneFirst(t *testing.T) {
 	t.Parallel()
-	dir, left := t.TempDir(), filepath.Join(t.TempDir(), "left")
+	dir, left := t.TempDir(), Placed{Dir: t.TempDir(), Name: "left"}
 	era, err := table.System.Era()
 	if err == nil {
-		err = os.WriteFile(left, nil, 0o600)
+		err = left.fill(1)
 	}
 	if err == nil {
-		err = (Record{Kind: "full-disk", Era: era, File: left}).write(dir)
+		err = (Record{Kind: "full-disk", Era: era, Placed: &left}).write(dir)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -216,8 +235,8 @@ func TestAFaultThatWasLeftIsUndoneFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what the first one left is there: %v", err)
+	if err := left.gone(); err != nil {
+		t.Errorf("what the first one left: %v", err)
 	}
 	if _, err := made.Undo(); err != nil {
 		t.Fatal(err)
@@ -306,21 +325,5 @@ func TestDatabasesThatStop(t *testing.T) {
 		if got := stops(admin.Database{Members: c.members, Status: c.status}, "zone-a"); got != c.stops {
 			t.Errorf("%s: %v", name, got)
 		}
-	}
-}
-
-// A file takes its room, belongs to whom the directory belongs to, and is never written over another one.
-func TestFilling(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), fillName)
-	if err := fill(path, 1<<20); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(path)
-	if err != nil || info.Size() != 1<<20 || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-	if err := fill(path, 1); !errors.Is(err, os.ErrExist) {
-		t.Error(err)
 	}
 }

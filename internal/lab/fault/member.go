@@ -57,9 +57,10 @@ func hostDir(h *home.Home, host string) string { return h.HostDir(strings.TrimPr
 
 func (m copyOf) id() string { return member.ID(m.database, m.name) }
 
-func (m copyOf) dataDir() string {
-	return filepath.Join(hostDir(m.home, m.host), "members", m.id(), patroni.DataDir)
-}
+// dir is the member's own, in one where only root writes.
+func (m copyOf) dir() string { return filepath.Join(hostDir(m.home, m.host), "members", m.id()) }
+
+func (m copyOf) dataDir() string { return filepath.Join(m.dir(), patroni.DataDir) }
 
 // processes lists all processes of the member, Patroni and PostgreSQL, by the records of its host.
 func (m copyOf) processes() ([]proc.Process, error) {
@@ -90,7 +91,7 @@ func (m copyOf) postmaster() (proc.Process, error) {
 	}
 	for _, p := range all {
 		if p.PID == pid {
-			return p, nil
+			return p, runsPostgres(pid)
 		}
 	}
 	return proc.Process{}, fmt.Errorf("%w: process %d is none of %s", ErrNoPrimary, pid, m)
@@ -139,7 +140,7 @@ func (g *Ground) Others(ctx context.Context) (pids []int) {
 	hosts, _ := os.ReadDir(g.Home.DataRoot)
 	for _, entry := range hosts {
 		host := "zone-" + entry.Name()
-		if pid := home.FileHolder(filepath.Join(g.hostDir(host), agentLock)); pid != 0 {
+		if pid := home.FileHolder(g.agentLock(host)); pid != 0 {
 			pids = append(pids, pid)
 		}
 		members, _ := g.membersOn(host)
@@ -163,24 +164,4 @@ func first(all []proc.Process) (pids []int) {
 		}
 	}
 	return pids
-}
-
-// agentLock is the file that an agent has locked, in its directory.
-const agentLock = "agent.lock"
-
-// agent finds the agent of a host, by the lock that it holds.
-func (g *Ground) agent(host string) (proc.Process, error) {
-	lock := filepath.Join(g.hostDir(host), agentLock)
-	pid := home.FileHolder(lock)
-	if pid == 0 {
-		return proc.Process{}, fmt.Errorf("%w: no agent of %s runs on this machine", ErrImpossible, host)
-	}
-	p, err := proc.Find(pid)
-	if err != nil {
-		return p, err
-	}
-	if home.FileHolder(lock) != pid {
-		return p, fmt.Errorf("%w: the agent of %s was just started anew", ErrImpossible, host)
-	}
-	return p, nil
 }

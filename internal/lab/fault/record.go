@@ -29,8 +29,8 @@ type Record struct {
 	// them again.
 	Frozen []proc.Process `json:"frozen,omitempty"`
 	Ending []proc.Process `json:"ending,omitempty"`
-	// File is removed.
-	File string `json:"file,omitempty"`
+	// Placed is removed.
+	Placed *Placed `json:"placed,omitempty"`
 	// Limits are put back.
 	Limits []Limit `json:"limits,omitempty"`
 	// Clock is how far the wall clock was from the time since the machine's start, before it was set;
@@ -80,10 +80,21 @@ func Heal(_ context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if era != r.Era { // the machine was started since: its processes, limits, clock and rules are others
-		r.Frozen, r.Ending, r.Limits, r.Clock, r.Table, r.Moved = nil, nil, nil, nil, "", nil
+	return r.in(era).undo(dir)
+}
+
+// in leaves out what a record means no more. Numbers of processes are those of an era. Limits, the clock and
+// rules last longer: until the machine is started anew, which the first word of an era tells.
+func (r Record) in(era string) Record {
+	if r.Era == era {
+		return r
 	}
-	return r.undo(dir)
+	r.Frozen, r.Ending = nil, nil
+	then, _, _ := strings.Cut(r.Era, " ")
+	if now, _, _ := strings.Cut(era, " "); then != now {
+		r.Limits, r.Clock, r.Table, r.Moved = nil, nil, "", nil
+	}
+	return r
 }
 
 // undo undoes a fault, and forgets it once all is undone.
@@ -101,10 +112,8 @@ func (r Record) undo(dir string) error {
 			errs = append(errs, err)
 		}
 	}
-	if r.File != "" {
-		if err := os.Remove(r.File); err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, err)
-		}
+	if r.Placed != nil {
+		errs = append(errs, r.Placed.remove())
 	}
 	if r.Clock != nil {
 		errs = append(errs, putClock(*r.Clock))
