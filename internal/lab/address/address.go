@@ -3,6 +3,7 @@
 package address
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/lab/own"
 )
@@ -47,6 +49,10 @@ func Parse(uri, dir string) (Server, error) {
 	if err != nil {
 		return Server{}, ErrForm
 	}
+	config.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
+		conn.Frontend().SetMaxBodyLen(mostMessage)
+		return nil
+	}
 	s := Server{password: config.Password, config: config}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())
@@ -69,6 +75,9 @@ func Parse(uri, dir string) (Server, error) {
 	}
 	return s, nil
 }
+
+// mostMessage bounds what a server says at once, in bytes: what the lab asks for is never longer.
+const mostMessage = 16 << 20
 
 // taken lists the parameters that an address may have: none is a secret, as programs get them as
 // arguments, and results name them.

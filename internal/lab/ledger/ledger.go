@@ -5,16 +5,15 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/host/pace"
+	"howdah/internal/lab/heard"
 )
 
 // Entry is a row that was acknowledged.
@@ -126,21 +125,15 @@ func (l *Ledger) failed(err error) {
 	if l.errors == nil {
 		l.errors, l.text = map[string]int{}, map[string]string{}
 	}
-	state := State(err)
+	state := heard.Among(l.errors, State(err))
 	l.errors[state]++
 	if l.text[state] == "" {
-		l.text[state] = err.Error()
+		l.text[state] = heard.Text(err.Error())
 	}
 }
 
 // State is the SQLSTATE of an error, or NoState.
-func State(err error) string {
-	var server *pgconn.PgError
-	if errors.As(err, &server) {
-		return server.Code
-	}
-	return NoState
-}
+func State(err error) string { return heard.State(err, NoState) }
 
 // Entries returns what was acknowledged so far, in the order of time.
 func (l *Ledger) Entries() []Entry {
@@ -175,14 +168,19 @@ func (l *Ledger) Missing(ctx context.Context) (missing []Entry, err error) {
 		writer int
 		number int64
 	}
-	there := map[key]bool{}
+	// What the table has besides takes no memory.
+	lost := map[key]bool{}
+	all := l.Entries()
+	for _, e := range all {
+		lost[key{e.Writer, e.Number}] = true
+	}
 	var k key
-	_, err = pgx.ForEachRow(rows, []any{&k.writer, &k.number}, func() error { there[k] = true; return nil })
+	_, err = pgx.ForEachRow(rows, []any{&k.writer, &k.number}, func() error { delete(lost, k); return nil })
 	if err != nil {
 		return nil, fmt.Errorf("compare the ledger: %w", err)
 	}
-	for _, e := range l.Entries() {
-		if !there[key{e.Writer, e.Number}] {
+	for _, e := range all {
+		if lost[key{e.Writer, e.Number}] {
 			missing = append(missing, e)
 		}
 	}

@@ -2,7 +2,6 @@
 package pgbench
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"howdah/internal/lab/address"
+	"howdah/internal/lab/heard"
 )
 
 // Script is one of the scripts of a run.
@@ -163,7 +163,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	var out strings.Builder
+	out := heard.Most{Bytes: mostSaid}
 	cmd.Stdout = &out
 	r := Result{Command: append([]string{"pgbench"}, cmd.Args[1:]...), Began: time.Now()}
 	if err := cmd.Start(); err != nil {
@@ -216,8 +216,10 @@ func Init(ctx context.Context, program string, server address.Server, scale, fil
 	if err != nil {
 		return err
 	}
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: make its tables of scale %d: %w: %s", ErrRun, scale, err, lastLines(string(text), 3))
+	said := heard.Last{Bytes: heard.MostText}
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: make its tables of scale %d: %w: %s", ErrRun, scale, err, lastLines(said.String(), 3))
 	}
 	return nil
 }
@@ -235,16 +237,21 @@ func command(ctx context.Context, program string, server address.Server, args []
 	return cmd, nil
 }
 
-const mostMessages = 20
+const (
+	// mostMessages is how many lines are kept of what it says while it runs.
+	mostMessages = 20
+	// mostSeconds is how many seconds of a run are kept: those of a week.
+	mostSeconds = 7 * 24 * 3600
+	// mostSaid is how much is read of what it says at its end, in bytes.
+	mostSaid = 1 << 20
+)
 
 // listen reads what it says while it runs.
 func (r *Result) listen(from io.Reader, tell func(Second)) {
-	lines := bufio.NewScanner(from)
-	for lines.Scan() {
-		line := lines.Text()
+	heard.Lines(from, func(line string) {
 		second, ok := ParseProgress(line)
 		switch {
-		case ok:
+		case ok && len(r.Seconds) < mostSeconds:
 			r.Seconds = append(r.Seconds, second)
 			if tell != nil {
 				tell(second)
@@ -255,12 +262,12 @@ func (r *Result) listen(from io.Reader, tell func(Second)) {
 		case strings.TrimSpace(line) != "" && !strings.HasSuffix(line, "starting vacuum...end."):
 			r.says(line)
 		}
-	}
+	})
 }
 
 func (r *Result) says(line string) {
 	if len(r.Messages) < mostMessages {
-		r.Messages = append(r.Messages, line)
+		r.Messages = append(r.Messages, heard.Text(line))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"howdah/internal/lab/heard"
 )
 
 func TestProgress(t *testing.T) {
@@ -88,6 +90,17 @@ pgbench: error: Run was aborted; the above results are incomplete.
 `), func(Second) { told++ })
 	if told != 2 || len(r.Seconds) != 2 || r.Aborted != 1 || len(r.Messages) != 2 || !strings.Contains(r.Messages[0], "client 3") {
 		t.Errorf("told %d, %+v", told, r)
+	}
+}
+
+// A line without an end is left out but for its begin, and what follows is read: pgbench would wait otherwise.
+func TestALongLine(t *testing.T) {
+	t.Parallel()
+	var r Result
+	long := "pgbench: NOTICE: " + strings.Repeat("x", 1<<20)
+	r.listen(strings.NewReader(long+"\nprogress: 1790000000.250 s, 100.0 tps, lat 1.0 ms stddev 0.8, 0 failed\n"+strings.Repeat(long+"\n", 3*mostMessages)), nil)
+	if len(r.Seconds) != 1 || len(r.Messages) != mostMessages || len(r.Messages[0]) > heard.MostText {
+		t.Errorf("%d seconds, %d messages", len(r.Seconds), len(r.Messages))
 	}
 }
 

@@ -203,11 +203,19 @@ func (r *Reader) readAlone(ctx context.Context, queries []Query, reading series.
 	return nil
 }
 
+// mostRows is how many rows an answer has at most, as far as is believed. Each makes columns.
+const mostRows = 1000
+
+var errRows = errors.New("it has more rows than a server has of that")
+
 // collect adds the rows of an answer to a reading.
 func (q Query) collect(rows pgx.Rows, at time.Time, reading series.Reading) error {
 	defer rows.Close()
 	seen := map[string]int{}
-	for rows.Next() {
+	for n := 0; rows.Next(); n++ {
+		if n == mostRows {
+			return fmt.Errorf("%s: %w", q.Name, errRows)
+		}
 		values, err := rows.Values()
 		if err != nil {
 			return err

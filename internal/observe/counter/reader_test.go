@@ -360,3 +360,20 @@ func TestTwoOfOneName(t *testing.T) {
 		t.Errorf("%v", reading.Gauges)
 	}
 }
+
+// A server that says more than there can be fills no memory.
+func TestAnAnswerIsBounded(t *testing.T) {
+	server := pgtest.Start(t, pgtest.Options{})
+	conn := connect(t, server, "")
+	for most, want := range map[int]error{mostRows: nil, mostRows + 1: errRows} {
+		q := Query{Name: "many", Gauges: true, Keyed: true, SQL: fmt.Sprintf("SELECT 'x' || n AS key, n::float8 AS value FROM generate_series(1, %d) AS n", most)}
+		rows, err := conn.Query(t.Context(), q.SQL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reading := series.NewReading()
+		if err := q.collect(rows, time.Now(), reading); !errors.Is(err, want) || len(reading.Gauges) != mostRows {
+			t.Errorf("%d rows: %d gauges, %v", most, len(reading.Gauges), err)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"howdah/internal/lab/heard"
 	"howdah/internal/lab/tpcc/form"
 )
 
@@ -108,7 +109,7 @@ func (m *Meter) Done(kind form.Kind, at time.Time, took time.Duration, rolledBac
 
 // Failed counts a transaction that ended with an error. lost says that its session did, too.
 func (m *Meter) Failed(kind form.Kind, at time.Time, state, text string, lost bool) {
-	m.failed(at, state, text)
+	state = m.failed(at, state, text)
 	if !m.of.running.Load() {
 		return
 	}
@@ -120,16 +121,19 @@ func (m *Meter) Failed(kind form.Kind, at time.Time, state, text string, lost bo
 	}
 }
 
-func (m *Meter) failed(at time.Time, state, text string) {
-	m.now(at).failed(state)
+// failed returns the state under which the error counts.
+func (m *Meter) failed(at time.Time, state, text string) string {
 	m.of.mu.Lock()
 	defer m.of.mu.Unlock()
+	state = heard.Among(m.of.texts, state)
+	m.now(at).failed(state)
 	if _, known := m.of.texts[state]; !known {
 		m.of.texts[state] = text
 	}
 	if !m.of.running.Load() {
 		m.of.outside[state]++
 	}
+	return state
 }
 
 // Refused counts an attempt to connect that failed. It belongs to no transaction, so it is in the

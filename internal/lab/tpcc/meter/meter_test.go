@@ -2,6 +2,7 @@ package meter
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"howdah/internal/lab/heard"
 	"howdah/internal/lab/tpcc/form"
 )
 
@@ -198,5 +200,20 @@ func TestUsedCPU(t *testing.T) {
 	}
 	if used.User < 0 || used.System < 0 {
 		t.Errorf("%+v", used)
+	}
+}
+
+// A server that says another SQLSTATE for each error fills no memory, and its errors are counted all the same.
+func TestManyStates(t *testing.T) {
+	r := New(1, began)
+	m := r.Of(0)
+	r.Open()
+	for n := range 1000 {
+		m.Failed(form.Payment, began, fmt.Sprintf("%05d", n), "x", false)
+	}
+	r.Shut()
+	errors := kinds(t, r)[form.Payment].Errors
+	if len(errors) != heard.MostStates+1 || errors[heard.Other] != 1000-heard.MostStates || len(r.Texts()) != len(errors) || len(r.Seconds()[0].Errors) != len(errors) {
+		t.Errorf("%d states, %d of others, %d texts", len(errors), errors[heard.Other], len(r.Texts()))
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"golang.org/x/sys/unix"
+
+	"howdah/internal/lab/heard"
 )
 
 // ErrLost is in every error after which a session is of no use.
@@ -176,13 +177,7 @@ func (s *Session) Close() {
 }
 
 // State returns the SQLSTATE of an error, or NoState.
-func State(err error) string {
-	var told *pgconn.PgError
-	if errors.As(err, &told) {
-		return told.Code
-	}
-	return NoState
-}
+func State(err error) string { return heard.State(err, NoState) }
 
 // Retryable is whether the same transaction may be tried again: the server ended it for the sake of
 // another one.
@@ -193,4 +188,4 @@ func Retryable(err error) bool {
 }
 
 // Text returns what an error says, in one line.
-func Text(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+func Text(err error) string { return heard.Text(err.Error()) }
