@@ -16,6 +16,7 @@ import (
 
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/fault"
+	"howdah/internal/lab/heard"
 	"howdah/internal/lab/pgbench"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
@@ -153,14 +154,20 @@ func (o Options) end(r *result.Result) error {
 	return result.Write(o.Dir, r)
 }
 
-// lock keeps others from writing the same result.
+// lock makes a directory for a result, and locks it.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // others may read results
 		return nil, fmt.Errorf("make a directory for a result: %w", err)
 	}
-	file, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	return Lock(dir)
+}
+
+// Lock keeps others from writing the result in a directory, until unlock is called or the program ends. While
+// another program writes it, it returns ErrBusy.
+func Lock(dir string) (unlock func(), err error) {
+	file, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for a result: %w", err)
+		return nil, fmt.Errorf("lock a result: %w", err)
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {
@@ -341,10 +348,13 @@ func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Poi
 	}
 	o.tell(r, p, "server")
 	if err := o.become(ctx, r, p); err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return d.point, nil, ctx.Err()
+		case errors.Is(err, target.ErrOther):
+			return d.point, nil, err
 		}
-		d.point.Struck = fmt.Sprintf("the server cannot be made ready: %v", err)
+		d.point.Struck = heard.Text(fmt.Sprintf("the server cannot be made ready: %v", err))
 		return d.point, nil, nil
 	}
 	for _, step := range o.Experiment.Each {
@@ -353,7 +363,7 @@ func (o Options) measure(ctx context.Context, r *result.Result, p experiment.Poi
 			if ctx.Err() != nil {
 				return d.point, nil, ctx.Err()
 			}
-			d.point.Struck = fmt.Sprintf("%s failed: %v", step.Kind(), err)
+			d.point.Struck = heard.Text(fmt.Sprintf("%s failed: %v", step.Kind(), err))
 			break
 		}
 	}

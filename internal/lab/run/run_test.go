@@ -120,7 +120,7 @@ func schemas(t *testing.T, s *pgtest.Server) (names string) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	err = conn.QueryRow(t.Context(), "SELECT string_agg(DISTINCT schemaname, ' ') FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')").Scan(&names)
+	err = conn.QueryRow(t.Context(), "SELECT coalesce(string_agg(DISTINCT schemaname, ' '), '') FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')").Scan(&names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,6 +291,15 @@ func TestWhatCannotBeRunIsRefused(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(o.Dir, result.FileName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it left a result: %v", err)
 	}
+	// So are data for which there is no room. Nothing is made before.
+	s = pgtest.Start(t, pgtest.Options{})
+	o = given(t, s, strings.Replace(small, "scale: 1,", "scale: 1000000,", 1))
+	if r, err := Run(t.Context(), o); !errors.Is(err, target.ErrRoom) || len(r.Points) > 0 {
+		t.Errorf("%v", err)
+	}
+	if there := schemas(t, s); there != "" {
+		t.Errorf("it made tables in %s", there)
+	}
 }
 
 func TestCommandsAsOneTypesThem(t *testing.T) {
@@ -301,6 +310,67 @@ func TestCommandsAsOneTypesThem(t *testing.T) {
 	} {
 		if got := quoted(words); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// moved is an address that leads to another server after some points.
+type moved struct {
+	*target.Address
+	points int
+}
+
+func (m *moved) Become(ctx context.Context, w experiment.Wanted) (bool, error) {
+	if m.points--; m.points < 0 {
+		return false, target.ErrOther
+	}
+	return m.Address.Become(ctx, w)
+}
+
+// A run ends where another server answers. It can go on when the right one does again.
+func TestARunEndsAtAnotherServer(t *testing.T) {
+	t.Parallel()
+	o := given(t, pgtest.Start(t, pgtest.Options{}), `
+name: moved
+title: {en: Moved}
+question: {en: Moved}
+runs: 3
+each: [{sql: {text: SELECT 1, value: one}}]
+quick: {}
+`)
+	right := o.Target.(*target.Address) //nolint:forcetypeassert // given has made it
+	o.Target = &moved{Address: right, points: 2}
+	if r, err := Run(t.Context(), o); !errors.Is(err, target.ErrOther) || len(r.Points) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	o.Target = right
+	r, err := Run(t.Context(), o)
+	if err != nil || len(r.Points) != 3 || len(r.Problems) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A server may say what is no number. No result can have it, and the point says so.
+func TestFiguresThatAreNoNumbers(t *testing.T) {
+	t.Parallel()
+	o := given(t, pgtest.Start(t, pgtest.Options{}), `
+name: none
+title: {en: None}
+question: {en: None}
+factors: [{name: which, title: {en: Which}, levels: [NaN, "-Infinity", "7"]}]
+runs: 1
+each: [{sql: {text: "SELECT '${which}'", value: one}}]
+quick: {}
+`)
+	r, err := Run(t.Context(), o)
+	if err != nil || len(r.Points) != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for n, words := range []string{"one is no number: NaN", "one is no number: -Inf", ""} {
+		p := r.Points[n]
+		value, there := p.Figures["one"]
+		if there != (words == "") || words != "" && (len(p.Errors) != 1 || p.Errors[0] != words) || words == "" && value != 7 {
+			t.Errorf("%+v", p)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,7 +57,12 @@ const loadName = "howdah-load"
 
 func (d *doing) server() address.Server { return d.Target.At().In(target.Schema).As(loadName) }
 
+// figure keeps a figure. What is no number is none: a server may say so, and no result can have it.
 func (d *doing) figure(name string, value float64) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		d.point.Errors = append(d.point.Errors, fmt.Sprintf("%s is no number: %v", name, value))
+		return
+	}
 	if d.point.Figures == nil {
 		d.point.Figures = map[string]float64{}
 	}
@@ -212,7 +218,13 @@ func (d *doing) percentiles(prefix string, h *hdrhistogram.Histogram) {
 	d.figure(prefix+"latency_mean_ms", h.Mean()/1000)
 }
 
-var errBehind = errors.New("a standby has not caught up")
+// mostStandbys is how many a server has at most, as far as is believed.
+const mostStandbys = 100
+
+var (
+	errBehind   = errors.New("a standby has not caught up")
+	errStandbys = errors.New("there are more standbys than a server has")
+)
 
 // standbys is how many there have to be: those that a Howdah was to make. What another target has is not
 // known.
@@ -250,6 +262,9 @@ func (d *doing) catchUp(ctx context.Context, a experiment.CatchUp, s experiment.
 		var done int
 		if err := conn.QueryRow(ctx, sql, until).Scan(&late, &done); err != nil {
 			return err
+		}
+		if done > mostStandbys {
+			return fmt.Errorf("%w: %d of them", errStandbys, done)
 		}
 		for ; seen < done; seen++ {
 			d.figure(fmt.Sprintf("%s_%d", a.Figure, seen+1), time.Since(began).Seconds())

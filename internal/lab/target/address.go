@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/result"
+	"howdah/internal/lab/seats"
 )
 
 // Address is any PostgreSQL server, by its address.
@@ -18,8 +20,8 @@ type Address struct {
 	Server address.Server
 	// Writes says that the user lets the lab write beside data that are not its own.
 	Writes bool
-	// held is a session that holds the lab's lock from Open to Close.
-	held *pgx.Conn
+	held   *holder // from Open to Close
+	system string  // which server it is
 }
 
 // Name is the server's host, port and database.
@@ -30,49 +32,8 @@ func (a *Address) Able() []string {
 	return []string{experiment.NeedWrites, experiment.NeedStandbys}
 }
 
-// lock is what a run locks in the database that it measures: the letters "lab" and a number.
-const lock = 0x6c616231
-
-// Open sees to it that no other run measures the same database: both would be wrong, and one would drop
-// what the other one made.
-func (a *Address) Open(ctx context.Context, _ experiment.Wanted) error {
-	conn, err := pgx.ConnectConfig(ctx, a.Server.Config())
-	if err != nil {
-		return fmt.Errorf("connect to the target: %w", err)
-	}
-	a.held = conn
-	var free bool
-	if err := conn.QueryRow(ctx, "SELECT pg_catalog.pg_try_advisory_lock($1)", int64(lock)).Scan(&free); err != nil {
-		return fmt.Errorf("lock the target: %w", err)
-	}
-	if !free {
-		return ErrBusy
-	}
-	// The session rests for as long as the run takes. Older servers have no such limit.
-	_, err = conn.Exec(ctx, "SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'")
-	if err != nil {
-		return fmt.Errorf("lock the target: %w", err)
-	}
-	return nil
-}
-
-// Become does nothing: an experiment whose settings want different servers needs a Howdah.
-func (a *Address) Become(context.Context, experiment.Wanted) (anew bool, err error) {
-	return false, nil
-}
-
 // At is the server.
 func (a *Address) At() address.Server { return a.Server }
-
-// Close lets others measure. The server stays.
-func (a *Address) Close(ctx context.Context) error {
-	if a.held == nil {
-		return nil
-	}
-	held := a.held
-	a.held = nil
-	return held.Close(ctx)
-}
 
 // Prepare checks that the lab may and can use the target, and makes the lab's schema. clients is how
 // many connections the experiment needs at most.
@@ -95,7 +56,10 @@ func prepare(ctx context.Context, server address.Server, clients int, writes boo
 			return err
 		}
 	}
-	return makeSchema(ctx, conn)
+	if err := makeSchema(ctx, conn); err != nil {
+		return err
+	}
+	return finds(ctx, server)
 }
 
 func primary(ctx context.Context, conn *pgx.Conn) error {
@@ -109,17 +73,59 @@ func primary(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
+// observers is how many connections there are besides those of clients.
+const observers = 2
+
 // takes checks that so many clients find a place besides those that are there.
 func takes(ctx context.Context, conn *pgx.Conn, clients int) error {
-	const sql = `SELECT pg_catalog.current_setting('max_connections')::int - pg_catalog.current_setting('superuser_reserved_connections')::int,
-		(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_catalog.pg_backend_pid())::int`
-	var most, there int
-	if err := conn.QueryRow(ctx, sql).Scan(&most, &there); err != nil {
-		return fmt.Errorf("ask the target how many connections it takes: %w", err)
+	s, err := seats.Ask(ctx, conn)
+	if err != nil {
+		return err
 	}
-	// Observers have connections, too.
-	if need := clients + 2; need > most-there {
-		return fmt.Errorf("%w: it needs %d, and of %d %d are taken: raise max_connections, or use fewer clients", ErrClients, need, most, there)
+	if lacks := s.Without().Lacks(clients + observers); lacks != "" {
+		return fmt.Errorf("%w: %s: raise max_connections, or use fewer clients", ErrClients, lacks)
+	}
+	return nil
+}
+
+// finds checks that sessions find the lab's schema as our own ones and pgbench's ask for it.
+func finds(ctx context.Context, server address.Server) error {
+	in := server.In(Schema)
+	as, err := pgx.ParseConfig(in.Address()) // as libpq reads it
+	if err != nil {
+		return fmt.Errorf("read the address of the target: %w", err)
+	}
+	as.Password = in.Config().Password // which the address leaves out
+	for _, config := range []*pgx.ConnConfig{in.Config(), as} {
+		if err := findsAs(ctx, config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// protocolViolation is the SQLSTATE by which poolers refuse what sessions ask for when they begin.
+const protocolViolation = "08P01"
+
+func findsAs(ctx context.Context, config *pgx.ConnConfig) error {
+	conn, err := pgx.ConnectConfig(ctx, config)
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == protocolViolation {
+		return fmt.Errorf("%w: %w", ErrPath, err)
+	}
+	if err != nil {
+		return fmt.Errorf("connect to the target: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	const looks = 2 // a pooler may give another session to each transaction
+	for range looks {
+		var found *string
+		if err := conn.QueryRow(ctx, "SELECT pg_catalog.current_schema()::text").Scan(&found); err != nil {
+			return fmt.Errorf("ask the target for the search path: %w", err)
+		}
+		if value(found) != Schema {
+			return fmt.Errorf("%w: they look into %q", ErrPath, value(found))
+		}
 	}
 	return nil
 }

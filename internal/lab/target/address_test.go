@@ -1,12 +1,16 @@
 package target
 
 import (
+	"context"
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
@@ -116,5 +120,74 @@ func TestAStandbyIsNoTarget(t *testing.T) {
 	a := given(t, pgtest.Start(t, pgtest.Options{Standby: true}))
 	if err := a.Prepare(t.Context(), 1); !errors.Is(err, ErrStandby) {
 		t.Error(err)
+	}
+}
+
+// pooled has an address of something before a server that drops what sessions ask for when they begin, as
+// poolers do, or refuses it.
+func pooled(t *testing.T, s *pgtest.Server, refuses bool) *Address {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go pool(client, s.Addr, refuses)
+		}
+	}()
+	server, err := address.Parse("postgresql://"+s.User+"@"+listener.Addr().String()+"/"+s.Database+"?sslmode=disable", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Address{Server: server}
+}
+
+func pool(client net.Conn, to string, refuses bool) {
+	defer client.Close()
+	begin, err := pgproto3.NewBackend(client, client).ReceiveStartupMessage()
+	asked, ok := begin.(*pgproto3.StartupMessage)
+	if err != nil || !ok {
+		return
+	}
+	before := len(asked.Parameters)
+	delete(asked.Parameters, "search_path")
+	delete(asked.Parameters, "options")
+	if refuses && len(asked.Parameters) < before {
+		says, _ := (&pgproto3.ErrorResponse{Severity: "FATAL", Code: "08P01", Message: "unsupported startup parameter"}).Encode(nil)
+		_, _ = client.Write(says)
+		return
+	}
+	server, err := new(net.Dialer).DialContext(context.Background(), "tcp", to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	front := pgproto3.NewFrontend(server, server)
+	front.Send(asked)
+	if front.Flush() != nil {
+		return
+	}
+	go func() { _, _ = io.Copy(server, client); server.Close() }()
+	_, _ = io.Copy(client, server)
+}
+
+// Where sessions do not get the search path that they ask for, pgbench would drop and make its tables in
+// somebody's schema.
+func TestSessionsFindTheLabsSchema(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{})
+	for what, refuses := range map[string]bool{"dropped": false, "refused": true} {
+		if err := pooled(t, s, refuses).Prepare(t.Context(), 1); !errors.Is(err, ErrPath) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := given(t, s).Prepare(t.Context(), 1); err != nil {
+		t.Errorf("the server itself: %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"howdah/internal/identity/home"
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/own"
 	"howdah/internal/lab/result"
 )
 
@@ -182,7 +183,7 @@ const passPrefix = "*:*:*:*:"
 
 // oldPassword is that of a run that was broken off.
 func (h *Howdah) oldPassword() (string, error) {
-	text, err := os.ReadFile(h.passFile())
+	text, err := own.ReadFile(h.passFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
+	"howdah/internal/testkit/pgtest"
 )
 
 func TestWhetherThereIsRoom(t *testing.T) {
@@ -32,5 +34,27 @@ func TestWhetherThereIsRoom(t *testing.T) {
 		if tt.says == "" && err != nil || tt.says != "" && (!errors.Is(err, ErrRoom) || !strings.Contains(err.Error(), tt.says)) {
 			t.Errorf("%s: %v", tt.what, err)
 		}
+	}
+}
+
+// The disk of a server on this machine is asked, where the role may know which one it is.
+func TestRoomOfAServer(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{})
+	a := given(t, s)
+	if err := a.Room(t.Context(), 1, nil); err != nil {
+		t.Error(err)
+	}
+	err := a.Room(t.Context(), 1<<60, nil)
+	if !errors.Is(err, ErrRoom) || !strings.Contains(err.Error(), "take about 1073741825.0 GiB, and the server's disk has ") {
+		t.Error(err)
+	}
+	s.Exec("CREATE ROLE anybody LOGIN")
+	a.Server, err = address.Parse("postgresql://anybody@"+s.Addr+"/"+s.Database+"?sslmode=disable", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Room(t.Context(), 1<<60, nil); err != nil {
+		t.Errorf("a role that may not know the directory: %v", err)
 	}
 }

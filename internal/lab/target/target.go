@@ -56,6 +56,10 @@ var (
 	ErrClients = errors.New("the target takes fewer connections than the experiment needs")
 	// ErrBusy says that another run measures the target.
 	ErrBusy = errors.New("another run of the lab measures this database: wait for it, or end it (howdah lab list --runs)")
+	// ErrOther says that another server answers than before.
+	ErrOther = errors.New("another server answers behind this address than before: give an address that always leads to the same one")
+	// ErrPath says that sessions do not look where the lab's tables are, and would make them elsewhere.
+	ErrPath = errors.New("sessions do not keep the search path that they ask for, as behind some poolers, so that the lab would write elsewhere than to its schema: give the address of the server itself")
 	// ErrRoom says that the target's disk is too small, as far as is known.
 	ErrRoom = errors.New("there is too little room")
 )

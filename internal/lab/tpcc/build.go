@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"howdah/internal/lab/own"
+	"howdah/internal/lab/seats"
 	"howdah/internal/lab/tpcc/layout"
 	"howdah/internal/lab/tpcc/load"
 	"howdah/internal/lab/tpcc/routine"
@@ -96,9 +97,9 @@ func Build(ctx context.Context, config *pgx.ConnConfig, o BuildOptions, progress
 		return fmt.Errorf("connect to build: %w", err)
 	}
 	defer closeConn(conn)
-	s, err := askServer(ctx, conn)
+	s, err := seats.Ask(ctx, conn)
 	if err == nil {
-		err = errors.Join(s.writable(), s.fits(o.Workers))
+		err = errors.Join(writable(s), fits(s, o.Workers))
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/lab/seats"
 	"howdah/internal/lab/tpcc/form"
 	"howdah/internal/lab/tpcc/meter"
 )
@@ -122,22 +123,11 @@ func TestUsable(t *testing.T) {
 }
 
 func TestFits(t *testing.T) {
-	small := 4
-	s := server{most: 100, reserved: 3, inUse: 7}
-	limited := s
-	limited.roleRoom = &small
-	pooled := limited
-	pooled.pooled = true
-	for _, c := range []struct {
-		s        server
-		sessions int
-		fits     bool
-	}{{s, 90, true}, {s, 91, false}, {limited, 4, true}, {limited, 5, false}, {pooled, 1024, true}, {server{most: 5, inUse: 9}, 1, false}} {
-		if err := c.s.fits(c.sessions); (err == nil) != c.fits || err != nil && !errors.Is(err, ErrNoRoom) {
-			t.Errorf("%d in %+v: %v", c.sessions, c.s, err)
-		}
+	s := seats.Server{Most: 100, Reserved: 3, InUse: 7}
+	if err := fits(s, 90); err != nil {
+		t.Error(err)
 	}
-	if err := s.fits(120); !strings.Contains(err.Error(), "120 are asked for, and there is room for 90 (max_connections is 100, 3 are reserved, 7 in use)") {
+	if err := fits(s, 91); !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), "there is room for 90") {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/lab/seats"
 	"howdah/internal/lab/tpcc/draw"
 	"howdah/internal/lab/tpcc/meter"
 	"howdah/internal/lab/tpcc/terminal"
@@ -50,9 +51,9 @@ func admit(ctx context.Context, m *monitor, o RunOptions) (About, func(), error)
 		return About{}, nil, fmt.Errorf("connect to watch the run: %w", err)
 	}
 	m.conn = conn
-	s, err := askServer(ctx, conn)
+	s, err := seats.Ask(ctx, conn)
 	if err == nil {
-		err = s.writable()
+		err = writable(s)
 	}
 	if err != nil {
 		return About{}, nil, err
