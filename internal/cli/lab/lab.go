@@ -18,6 +18,7 @@ import (
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/report"
 	"howdah/internal/lab/result"
+	"howdah/internal/lab/run"
 )
 
 // Commands returns the commands of the lab.
@@ -100,21 +101,7 @@ func newReport(o *cli.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := result.Read(args[0])
-			if err != nil {
-				return err
-			}
-			e, err := report.Experiment(r)
-			if err != nil {
-				return err
-			}
-			if r.Ended.IsZero() {
-				r.Sum(e)
-				if err := result.Write(args[0], r); err != nil {
-					return err
-				}
-			}
-			if err := report.Write(args[0], languages...); err != nil {
+			if err := writeReport(args[0], languages); err != nil {
 				return err
 			}
 			return tellReports(o, args[0], languages)
@@ -122,6 +109,33 @@ func newReport(o *cli.Options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&language, "lang", "both", "language of the report: en, ja or both")
 	return cmd
+}
+
+// writeReport writes a report anew. While the run goes on, only the run writes there.
+func writeReport(dir string, languages []string) error {
+	if _, err := result.Read(dir); err != nil {
+		return err
+	}
+	unlock, err := run.Lock(dir)
+	if err != nil {
+		return fmt.Errorf("%w: its report is written when it ends", err)
+	}
+	defer unlock()
+	r, err := result.Read(dir) // as it is now that nobody writes it
+	if err != nil {
+		return err
+	}
+	e, err := report.Experiment(r)
+	if err != nil {
+		return err
+	}
+	if r.Ended.IsZero() {
+		r.Sum(e)
+		if err := result.Write(dir, r); err != nil {
+			return err
+		}
+	}
+	return report.Write(dir, languages...)
 }
 
 func tellReports(o *cli.Options, dir string, languages []string) error {

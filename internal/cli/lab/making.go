@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -176,12 +177,12 @@ func healAll(ctx context.Context, b *book.Book) error {
 		if s.State == book.Running {
 			continue
 		}
-		dirs, err := filepath.Glob(filepath.Join(s.Dir, "*"))
+		entries, err := os.ReadDir(s.Dir)
 		if err != nil {
-			continue // a name with brackets
+			continue // it is gone, or somebody else's by now
 		}
-		for _, dir := range dirs {
-			if err := fault.Heal(ctx, dir); err != nil && !errors.Is(err, unix.ENOTDIR) {
+		for _, entry := range entries {
+			if err := fault.Heal(ctx, filepath.Join(s.Dir, entry.Name())); err != nil && !errors.Is(err, unix.ENOTDIR) {
 				return fmt.Errorf("undo what the run %s has broken: %w", s.ID, err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"howdah/internal/cli"
 	"howdah/internal/cli/screen"
@@ -187,7 +188,7 @@ func goOn(by *cobra.Command, o *cli.Options, r book.Run) error {
 		return fmt.Errorf("find own program: %w", err)
 	}
 	path := filepath.Join(r.Dir, logName)
-	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep what a run in the background says: %w", err)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"howdah/internal/system/plainfile"
 )
 
 // Run is what was asked for, so that it can be asked for again. It has no password.
@@ -222,7 +224,7 @@ func look(r Run) (Status, error) {
 	if locked {
 		s.State = Running
 	}
-	text, err := os.ReadFile(progressFile(r))
+	text, err := plainfile.Read(progressFile(r))
 	if err == nil {
 		err = json.Unmarshal(text, &s.Progress)
 	}
@@ -237,7 +239,7 @@ func look(r Run) (Status, error) {
 
 // Lock says that this program makes a run, until unlock is called or the program ends.
 func Lock(r Run) (unlock func(), err error) {
-	file, err := os.OpenFile(lockFile(r), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(lockFile(r), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("make the run %s: %w", r.ID, err)
 	}
@@ -276,13 +278,26 @@ func Tell(r Run, p Progress) error {
 	if err != nil {
 		return err
 	}
-	path := progressFile(r)
-	err = os.WriteFile(path+".new", append(text, '\n'), 0o644) //nolint:gosec // others may read results
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
+	if err := replace(progressFile(r), append(text, '\n')); err != nil {
 		return fmt.Errorf("write down how far the run %s is: %w", r.ID, err)
 	}
 	return nil
+}
+
+// replace puts a text in the place of a file, and follows no link. It does not wait for the disk, which may be
+// the one that is measured.
+func replace(path string, text []byte) error {
+	next := path + ".new"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // others may read results
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
 }

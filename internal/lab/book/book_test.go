@@ -111,3 +111,34 @@ func TestNothingIsLeftOfARunThatCannotBegin(t *testing.T) {
 		t.Fatalf("it is listed: %v (%v)", all, err)
 	}
 }
+
+// A directory may be one where others write. A link there leads nowhere.
+func TestNoLinkIsFollowed(t *testing.T) {
+	b := book.Of(t.TempDir())
+	r := add(t, b, began)
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	progress, lock := filepath.Join(r.Dir, "progress-"+r.ID+".json"), filepath.Join(r.Dir, ".run-"+r.ID+".lock")
+	for _, path := range []string{progress + ".new", progress, lock} {
+		if err := os.Symlink(victim, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := book.Tell(r, book.Progress{Experiment: "e3"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := book.Lock(r); err == nil {
+		t.Error("a link was locked")
+	}
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "kept" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if s := state(t, b, r.ID, book.Broken); s.Progress.Experiment != "e3" {
+		t.Errorf("it is at %+v", s.Progress)
+	}
+}

@@ -130,7 +130,11 @@ func (w Wanted) check() error {
 func (e *Experiment) checkServer() error {
 	for _, all := range []*Experiment{e, e.Quickly()} {
 		for _, s := range all.Settings() {
-			if _, err := all.Wanted(s); err != nil {
+			w, err := all.Wanted(s)
+			if err == nil && w.Cluster && all.Restores() {
+				err = fmt.Errorf("%w: server: %w", ErrForm, wrong("a cluster cannot be restored from a snapshot here: leave the step restore out, or take an instance"))
+			}
+			if err != nil {
 				return fmt.Errorf("with %s: %w", all.Key(s), err)
 			}
 		}

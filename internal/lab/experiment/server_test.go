@@ -156,6 +156,10 @@ func TestServerSteps(t *testing.T) {
 			t.Errorf("%s: %v", step, err)
 		}
 	}
+	cluster := strings.NewReplacer("iops: 1000, multi_az: true", "cluster: true", "{sql: {text: SELECT 1}}", "{restore: {}}").Replace(managed)
+	if _, err := Read([]byte(cluster)); !errors.Is(err, ErrForm) || !strings.Contains(err.Error(), "a cluster cannot be restored") {
+		t.Errorf("restore a cluster: %v", err)
+	}
 	e, err := Read([]byte(strings.Replace(managed, "{sql: {text: SELECT 1}}", "{fault: {kind: kill, before: 1}}", 1)))
 	if err != nil {
 		t.Fatal(err)

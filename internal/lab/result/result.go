@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"howdah/internal/lab/stats"
 	"howdah/internal/observe/environment"
 	"howdah/internal/system/plainfile"
@@ -174,7 +176,7 @@ func (r *Result) renew() {
 // Append adds rows to the series of a result. What a broken run left of its last row is repaired.
 func Append(dir string, ticks []Tick) error {
 	path := filepath.Join(dir, SeriesName)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // others may read results
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644) //nolint:gosec // others may read results
 	if err != nil {
 		return fmt.Errorf("keep a series: %w", err)
 	}

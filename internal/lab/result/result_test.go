@@ -247,3 +247,18 @@ func TestASeriesIsKept(t *testing.T) {
 		t.Errorf("%v, %v", all, err)
 	}
 }
+
+// A directory may be one where others write. A link there leads nowhere.
+func TestASeriesFollowsNoLink(t *testing.T) {
+	t.Parallel()
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := errors.Join(os.WriteFile(victim, []byte("kept\nin part"), 0o600), os.Symlink(victim, filepath.Join(dir, SeriesName))); err != nil {
+		t.Fatal(err)
+	}
+	if err := Append(dir, []Tick{{Name: "tps", Value: 1}}); err == nil {
+		t.Error("it wrote where a link led")
+	}
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "kept\nin part" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
