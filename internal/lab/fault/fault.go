@@ -57,17 +57,14 @@ const proofWithin = 10 * time.Second
 var makers = map[string]func(*Ground, context.Context) (*Made, error){
 	"kill": (*Ground).kill, "freeze": (*Ground).freeze, "lost-host": (*Ground).loseHost, "lost-etcd": (*Ground).loseEtcd,
 	"slow-disk": (*Ground).slowDisk, "full-disk": (*Ground).fillDisk, "clock": (*Ground).stepClock,
-	"partition": (*Ground).cut,
+	"partition": (*Ground).cut, "slow-network": (*Ground).slow,
 }
 
 // Check refuses a fault that cannot be made here, before anything runs.
 func (g *Ground) Check(kind string) error {
 	switch kind {
-	case "slow-network":
-		return fmt.Errorf("%w: slow-network: all hosts of this home are on one machine, and speak by its loopback network, which cannot be made slow for one "+
-			"host alone; make a home of several machines, and make the network of one slow there", ErrImpossible)
-	case "partition":
-		return g.canCut()
+	case "partition", "slow-network":
+		return g.canCut(kind)
 	case "clock":
 		if !g.Clock {
 			return fmt.Errorf("%w: clock: this machine has one clock, and all that runs on it would see it jump, also what is not Howdah's, and the lab's own "+

@@ -250,7 +250,7 @@ func TestAFaultThatWasLeftIsUndoneFirst(t *testing.T) {
 func TestFaultsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	g := &Ground{}
-	for kind, words := range map[string]string{"partition": "not on this machine", "slow-network": "on one machine", "clock": "--allow-clock", "flood": "flood"} {
+	for kind, words := range map[string]string{"partition": "not on this machine", "slow-network": "not on this machine", "clock": "--allow-clock", "flood": "flood"} {
 		if err := g.Check(kind); !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", kind, err)
 		}

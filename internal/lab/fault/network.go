@@ -26,7 +26,13 @@ type apart struct {
 	groups  []group    // those of its members, and of its agent
 	// sockets are those that the agent had before it was in its group.
 	sockets []connection
+	// over is which packets are dropped, in the kernel's words: "" for all.
+	over string
 }
+
+// slowly drops what is more than a bad line carries. Programs send it again, later. A packet on the loopback
+// network may have 64 KiB, so that many may come at once.
+const slowly = "limit rate over 64 kbytes/second burst 128 kbytes "
 
 // fromHost is the bit of a packet's mark that says that the host has sent it.
 const fromHost = "0x08000000"
@@ -44,22 +50,26 @@ func (a apart) rules() string {
 	mark := "meta mark set meta mark | " + fromHost
 	fmt.Fprintf(&b, "add table inet %[1]s\ndelete table inet %[1]s\ntable inet %[1]s {\n", a.table)
 	fmt.Fprintf(&b, "\tcounter %s { }\n\tcounter %s { }\n", sentCounter, toldCounter)
+	// Each in a chain of its own: a limit counts what comes to it.
+	for _, name := range []string{sentCounter, toldCounter} {
+		fmt.Fprintf(&b, "\tchain %[1]s {\n\t\t%[2]scounter name %[1]s drop\n\t}\n", name, a.over)
+	}
 	fmt.Fprintf(&b, "\tset sockets {\n\t\ttype ipv4_addr . inet_service . ipv4_addr . inet_service\n%s\t}\n", elements(a.sockets))
 	b.WriteString("\tchain sends {\n\t\ttype filter hook output priority filter - 5\n")
 	for _, own := range append(a.ends("ip saddr . tcp sport . ip daddr . tcp dport"), "ip saddr "+a.address.String()) {
 		fmt.Fprintf(&b, "\t\t%s %s\n", own, mark)
 	}
-	fmt.Fprintf(&b, "\t\toifname != \"lo\" meta mark & %[1]s == %[1]s counter name %[2]s drop\n\t}\n", fromHost, sentCounter)
+	fmt.Fprintf(&b, "\t\toifname != \"lo\" meta mark & %[1]s == %[1]s goto sent\n\t}\n", fromHost)
 	receives := append(a.ends("ip daddr . tcp dport . ip saddr . tcp sport"), "ip daddr "+a.address.String())
 	b.WriteString("\tchain from_host {\n")
 	for _, own := range receives {
 		fmt.Fprintf(&b, "\t\t%s accept\n", own)
 	}
-	fmt.Fprintf(&b, "\t\tcounter name %s drop\n\t}\n", sentCounter)
+	b.WriteString("\t\tgoto sent\n\t}\n")
 	b.WriteString("\tchain receives {\n\t\ttype filter hook input priority filter - 5\n")
 	fmt.Fprintf(&b, "\t\tmeta mark & %[1]s == %[1]s goto from_host\n", fromHost)
 	for _, own := range receives {
-		fmt.Fprintf(&b, "\t\t%s counter name %s drop\n", own, toldCounter)
+		fmt.Fprintf(&b, "\t\t%s goto received\n", own)
 	}
 	b.WriteString("\t}\n}\n")
 	return b.String()
@@ -87,14 +97,28 @@ func elements(all []connection) string {
 
 // cut cuts the primary's host off from everything else: the control plane, etcd, other hosts, and clients.
 func (g *Ground) cut(ctx context.Context) (*Made, error) {
+	return g.part(ctx, "partition", "", func(host string, sent, received int64) (string, bool) {
+		return fmt.Sprintf("%s is cut off: the kernel has dropped %d packets from it and %d to it", host, sent, received), sent > 0 && received > 0
+	})
+}
+
+// slow lets 64 KB a second through to the primary's host, and as much from it.
+func (g *Ground) slow(ctx context.Context) (*Made, error) {
+	return g.part(ctx, "slow-network", slowly, func(host string, sent, received int64) (string, bool) {
+		return fmt.Sprintf("%s has 64 KB a second each way: the kernel has dropped %d packets from it and %d to it that were more", host, sent, received), sent+received > 0
+	})
+}
+
+// part drops packets to and from the primary's host. tells says what the counters prove, and whether they do.
+func (g *Ground) part(ctx context.Context, kind, over string, tells func(host string, sent, received int64) (string, bool)) (*Made, error) {
 	m, err := g.primary(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.sparesOthers(ctx, "partition", m.host); err != nil {
+	if err := g.sparesOthers(ctx, kind, m.host); err != nil {
 		return nil, err
 	}
-	a := apart{table: kernelcut.LabTable(g.Home.ID)}
+	a := apart{table: kernelcut.LabTable(g.Home.ID), over: over}
 	if a.address, err = g.addressOf(ctx, m.host); err != nil {
 		return nil, err
 	}
@@ -115,7 +139,7 @@ func (g *Ground) cut(ctx context.Context) (*Made, error) {
 		return nil, err
 	}
 	a.groups = []group{members, moved.to}
-	made, err := g.begin(Record{Kind: "partition", Table: a.table, Moved: &moved.Moved})
+	made, err := g.begin(Record{Kind: kind, Table: a.table, Moved: &moved.Moved})
 	if err != nil {
 		return made, err
 	}
@@ -131,10 +155,11 @@ func (g *Ground) cut(ctx context.Context) (*Made, error) {
 	made.healed = func() error { return gone(context.WithoutCancel(ctx), a.table) }
 	err = eventually(ctx, func() error {
 		sent, received, err := dropped(ctx, a.table)
-		if err == nil && (sent == 0 || received == 0) {
+		proof, proved := tells(m.host, sent, received)
+		if err == nil && !proved {
 			err = errPass
 		}
-		made.Proof = fmt.Sprintf("%s is cut off: the kernel has dropped %d packets from it and %d to it", m.host, sent, received)
+		made.Proof = proof
 		return err
 	})
 	return made, err
@@ -166,25 +191,26 @@ func chooseAddress(hosts []admin.Host, host string) (netip.Addr, error) {
 		address, err := netip.ParseAddr(h.Address)
 		shared := slices.ContainsFunc(hosts, func(other admin.Host) bool { return other.Name != host && other.Address == hosts[n].Address })
 		if err != nil || !address.Is4() || !address.IsLoopback() || common.Contains(address) || shared {
-			return address, fmt.Errorf("%w: partition: %w: %s has %s", ErrImpossible, errShared, host, h.Address)
+			return address, fmt.Errorf("%w: %w: %s has %s", ErrImpossible, errShared, host, h.Address)
 		}
 		return address, nil
 	}
-	return netip.Addr{}, fmt.Errorf("%w: partition: nobody knows the address of %s", ErrImpossible, host)
+	return netip.Addr{}, fmt.Errorf("%w: nobody knows the address of %s", ErrImpossible, host)
 }
 
-// canCut refuses a partition where the kernel does not let us tell packets by control groups, or drop them.
-func (g *Ground) canCut() error {
+// canCut refuses a partition, and a slow network, where the kernel does not let us tell packets by control
+// groups, or drop them.
+func (g *Ground) canCut(kind string) error {
 	switch {
 	case g.Home == nil:
-		return fmt.Errorf("%w: partition: the Howdah is not on this machine", ErrImpossible)
+		return fmt.Errorf("%w: %s: the Howdah is not on this machine", ErrImpossible, kind)
 	case os.Geteuid() != 0:
-		return fmt.Errorf("%w: partition: all hosts of this home are on one machine, and speak by its loopback network. To drop the packets of one of them takes root", ErrImpossible)
+		return fmt.Errorf("%w: %s: all hosts of this home are on one machine, and speak by its loopback network. To drop the packets of one of them takes root", ErrImpossible, kind)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proofWithin)
 	defer cancel()
 	if err := tryCut(ctx, kernelcut.LabTable(g.Home.ID)+"_try", fmt.Sprintf("howdah-lab-%s-try-%d", g.Home.ID, os.Getpid())); err != nil {
-		return fmt.Errorf("%w: partition: the kernel cannot drop the packets of one control group: %w", ErrImpossible, err)
+		return fmt.Errorf("%w: %s: the kernel cannot drop the packets of one control group: %w", ErrImpossible, kind, err)
 	}
 	return nil
 }
@@ -199,7 +225,7 @@ func tryCut(ctx context.Context, name, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cgroup.Remove(own.dir)) }()
-	a := apart{table: name, address: netip.MustParseAddr("127.255.255.254"), groups: []group{own.group}}
+	a := apart{table: name, address: netip.MustParseAddr("127.255.255.254"), groups: []group{own.group}, over: slowly}
 	return errors.Join(kernelcut.Apply(ctx, a.rules()), kernelcut.Remove(ctx, name))
 }
 

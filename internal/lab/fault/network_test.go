@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,12 @@ delete table inet howdah_lab_1
 table inet howdah_lab_1 {
 	counter sent { }
 	counter received { }
+	chain sent {
+		OVERcounter name sent drop
+	}
+	chain received {
+		OVERcounter name received drop
+	}
 	set sockets {
 		type ipv4_addr . inet_service . ipv4_addr . inet_service
 		elements = { 127.0.0.1 . 4000 . 127.9.0.1 . 7443 }
@@ -45,25 +52,28 @@ table inet howdah_lab_1 {
 		ip saddr . tcp sport . ip daddr . tcp dport @sockets meta mark set meta mark | 0x08000000
 		socket cgroupv2 level 1 "unified/howdah-1-zone-b" meta mark set meta mark | 0x08000000
 		ip saddr 127.9.1.2 meta mark set meta mark | 0x08000000
-		oifname != "lo" meta mark & 0x08000000 == 0x08000000 counter name sent drop
+		oifname != "lo" meta mark & 0x08000000 == 0x08000000 goto sent
 	}
 	chain from_host {
 		ip daddr . tcp dport . ip saddr . tcp sport @sockets accept
 		socket cgroupv2 level 1 "unified/howdah-1-zone-b" accept
 		ip daddr 127.9.1.2 accept
-		counter name sent drop
+		goto sent
 	}
 	chain receives {
 		type filter hook input priority filter - 5
 		meta mark & 0x08000000 == 0x08000000 goto from_host
-		ip daddr . tcp dport . ip saddr . tcp sport @sockets counter name received drop
-		socket cgroupv2 level 1 "unified/howdah-1-zone-b" counter name received drop
-		ip daddr 127.9.1.2 counter name received drop
+		ip daddr . tcp dport . ip saddr . tcp sport @sockets goto received
+		socket cgroupv2 level 1 "unified/howdah-1-zone-b" goto received
+		ip daddr 127.9.1.2 goto received
 	}
 }
 `
-	if diff := cmp.Diff(want, a.rules()); diff != "" {
-		t.Error(diff)
+	for _, over := range []string{"", slowly} {
+		a.over = over
+		if diff := cmp.Diff(strings.ReplaceAll(want, "OVER", over), a.rules()); diff != "" {
+			t.Errorf("%q: %s", over, diff)
+		}
 	}
 }
 
@@ -176,7 +186,7 @@ func TestAProcessIsCutOff(t *testing.T) {
 	testkit.NeedProgram(t, "nft")
 	id := fmt.Sprintf("%08x", rand.Uint32())
 	g := &Ground{Home: &home.Home{Config: home.Config{ID: id}}, Dir: t.TempDir()}
-	if err := g.canCut(); err != nil {
+	if err := g.canCut("partition"); err != nil {
 		t.Skipf("needs rules in the kernel: %v", err)
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 1+rand.IntN(250), rand.IntN(250)))
@@ -247,6 +257,62 @@ func TestAProcessIsCutOff(t *testing.T) {
 	}
 	if err := Heal(t.Context(), g.Dir); err != nil {
 		t.Errorf("once more: %v", err)
+	}
+}
+
+// A process with a slow network gets all through, no faster than that. Others are as fast as ever.
+func TestAProcessWithASlowNetwork(t *testing.T) {
+	testkit.NeedRoot(t)
+	testkit.NeedProgram(t, "nft")
+	id := fmt.Sprintf("%08x", rand.Uint32())
+	g := &Ground{Home: &home.Home{Config: home.Config{ID: id}}, Dir: t.TempDir()}
+	if err := g.canCut("slow-network"); err != nil {
+		t.Skipf("needs rules in the kernel: %v", err)
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 1+rand.IntN(250), rand.IntN(250)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	p, say, old := talker(t, listener)
+	moved, err := moveOf(p, "howdah-lab-"+id+"-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := kernelcut.LabTable(id)
+	if _, err := g.begin(Record{Kind: "slow-network", Table: name, Moved: &moved.Moved}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = Heal(context.Background(), g.Dir) })
+	if err := moved.do(); err != nil {
+		t.Fatal(err)
+	}
+	a := apart{table: name, address: netip.MustParseAddr("127.255.255.253"), groups: []group{moved.to}, over: slowly}
+	if a.sockets, err = connections(p.PID); err != nil {
+		t.Fatal(err)
+	}
+	if err := kernelcut.Apply(t.Context(), a.rules()); err != nil {
+		t.Fatal(err)
+	}
+	const size = 400 << 10
+	began := time.Now()
+	go fmt.Fprintln(say, strings.Repeat("x", size-1))
+	_ = old.SetReadDeadline(began.Add(patience.For(2 * time.Minute)))
+	if _, err := io.ReadFull(old, make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	// What comes at once is 128 KiB, and what comes after it takes four seconds.
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("%d KiB came within %s", size>>10, took)
+	}
+	if sent, _, err := dropped(t.Context(), name); err != nil || sent == 0 {
+		t.Errorf("%d packets were dropped, %v", sent, err)
+	}
+	if err := Heal(t.Context(), g.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := gone(t.Context(), name); err != nil {
+		t.Error(err)
 	}
 }
 
