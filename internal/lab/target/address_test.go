@@ -191,3 +191,22 @@ func TestSessionsFindTheLabsSchema(t *testing.T) {
 		t.Errorf("the server itself: %v", err)
 	}
 }
+
+// A server that says too much at once is not believed, before it fills the memory.
+func TestMessagesAreBounded(t *testing.T) {
+	t.Parallel()
+	a := given(t, pgtest.Start(t, pgtest.Options{}))
+	for bytes, most := range map[int]bool{15 << 20: true, 17 << 20: false} {
+		conn, err := pgx.ConnectConfig(t.Context(), a.Server.In(Schema).Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		err = conn.QueryRow(t.Context(), "SELECT repeat('x', $1)", bytes).Scan(&text)
+		var long *pgproto3.ExceededMaxBodyLenErr
+		if most != (err == nil) || !most && !errors.As(err, &long) || most && len(text) != bytes {
+			t.Errorf("%d bytes: %d were read, %v", bytes, len(text), err)
+		}
+		_ = conn.Close(t.Context()) // it may be of no use any more
+	}
+}

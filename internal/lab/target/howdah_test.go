@@ -12,6 +12,7 @@ import (
 	"howdah/internal/identity/home"
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
+	"howdah/internal/lab/own"
 )
 
 // howdah is a target whose API nobody asks.
@@ -159,5 +160,26 @@ func TestClassesThatAreLargerThanHosts(t *testing.T) {
 	got := caveats(hosts, all)
 	if len(got) != 2 || !strings.Contains(got[0], "db.cr1.8xlarge has 32 processors and 244 GiB, and the largest host has 2 and 16") || !strings.Contains(got[1], "db.m3.xlarge") {
 		t.Errorf("%q", got)
+	}
+}
+
+// A password in a file that others may write, or of somebody else's, is not the lab's own.
+func TestThePasswordOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	h := &Howdah{Dir: t.TempDir()}
+	if password, err := h.oldPassword(); password != "" || err != nil {
+		t.Errorf("without a file: %q, %v", password, err)
+	}
+	if err := os.WriteFile(h.passFile(), []byte(passPrefix+"secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if password, err := h.oldPassword(); password != "secret" || err != nil {
+		t.Errorf("%q, %v", password, err)
+	}
+	if err := os.Chmod(h.passFile(), 0o666); err != nil { //nolint:gosec // that is what is refused
+		t.Fatal(err)
+	}
+	if password, err := h.oldPassword(); password != "" || !errors.Is(err, own.ErrForeign) {
+		t.Errorf("others may write it: %q, %v", password, err)
 	}
 }
