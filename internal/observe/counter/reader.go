@@ -127,7 +127,11 @@ func (r *Reader) Sessions(ctx context.Context, load *Load) error {
 	defer rows.Close()
 	var relation *string // of those who wait for no table that is known
 	var count float64
+	var a answer
 	_, err = pgx.ForEachRow(rows, []any{&relation, &count}, func() error {
+		if err := a.next(); err != nil {
+			return err
+		}
 		if relation != nil {
 			load.sums[series.LockOnPrefix+*relation] += count
 		}
@@ -144,8 +148,12 @@ func (r *Reader) sample(ctx context.Context) ([]Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	var a answer
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Session, error) {
 		var s Session
+		if err := a.next(); err != nil {
+			return s, err
+		}
 		var event wait.Event
 		err := row.Scan(&s.Backend, &s.State, &event.Type, &event.Name, &s.Foreign, &s.Count)
 		s.Event = event
@@ -208,13 +216,24 @@ const mostRows = 1000
 
 var errRows = errors.New("it has more rows than a server has of that")
 
+// answer counts the rows of an answer.
+type answer int
+
+func (a *answer) next() error {
+	if *a++; *a > mostRows {
+		return errRows
+	}
+	return nil
+}
+
 // collect adds the rows of an answer to a reading.
 func (q Query) collect(rows pgx.Rows, at time.Time, reading series.Reading) error {
 	defer rows.Close()
 	seen := map[string]int{}
-	for n := 0; rows.Next(); n++ {
-		if n == mostRows {
-			return fmt.Errorf("%s: %w", q.Name, errRows)
+	var a answer
+	for rows.Next() {
+		if err := a.next(); err != nil {
+			return fmt.Errorf("%s: %w", q.Name, err)
 		}
 		values, err := rows.Values()
 		if err != nil {

@@ -2,6 +2,7 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +21,14 @@ func (a *asking) one(ctx context.Context, what, sql string, into ...any) {
 	}
 }
 
+// What an answer has at most, as far as is believed.
+const (
+	mostRows  = 10_000
+	mostBytes = 4 << 20
+)
+
+var errLong = errors.New("it is more than a server has of that")
+
 // each calls add for every row, whose columns are texts.
 func (a *asking) each(ctx context.Context, what, sql string, columns int, add func([]string)) {
 	values := make([]string, columns)
@@ -29,7 +38,17 @@ func (a *asking) each(ctx context.Context, what, sql string, columns int, add fu
 	}
 	rows, err := a.conn.Query(ctx, sql)
 	if err == nil {
-		_, err = pgx.ForEachRow(rows, places, func() error { add(values); return nil })
+		n, bytes := 0, 0
+		_, err = pgx.ForEachRow(rows, places, func() error {
+			for _, v := range values {
+				bytes += len(v)
+			}
+			if n++; n > mostRows || bytes > mostBytes {
+				return errLong
+			}
+			add(values)
+			return nil
+		})
 	}
 	if err != nil {
 		a.missing = append(a.missing, fmt.Sprintf("%s: %v", what, err))

@@ -134,6 +134,28 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// A server that says more than there can be fills no memory.
+func TestAnswersAreBounded(t *testing.T) {
+	server := pgtest.Start(t, pgtest.Options{})
+	conn, err := pgx.ConnectConfig(t.Context(), server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	for sql, most := range map[string]int{
+		"SELECT 'x' FROM generate_series(1, 10000)":               mostRows,
+		"SELECT 'x' FROM generate_series(1, 20000)":               mostRows,
+		"SELECT repeat('x', 1048576) FROM generate_series(1, 10)": 4,
+	} {
+		a, rows := &asking{conn: conn}, 0
+		a.each(t.Context(), "many", sql, 1, func([]string) { rows++ })
+		bounded := len(a.missing) == 1 && strings.Contains(a.missing[0], errLong.Error())
+		if rows != most || bounded != !strings.Contains(sql, "(1, 10000)") {
+			t.Errorf("%s: %d rows, %v", sql, rows, a.missing)
+		}
+	}
+}
+
 func TestTheEnvironmentOfAServer(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{Settings: "archive_mode = on\narchive_command = 'AWS_SECRET_ACCESS_KEY=SECRET /bin/true'\nwork_mem = '5MB'\n"})
 	standby := server.Follow("second", pgtest.Options{})
