@@ -17,6 +17,7 @@ import (
 	"howdah/internal/cli"
 	"howdah/internal/lab/book"
 	"howdah/internal/lab/fault"
+	"howdah/internal/lab/pgpool"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/run"
 	"howdah/internal/lab/target"
@@ -183,6 +184,9 @@ func healAll(ctx context.Context, b *book.Book) error {
 		for _, dir := range dirs {
 			if err := fault.Heal(ctx, dir); err != nil && !errors.Is(err, unix.ENOTDIR) {
 				return fmt.Errorf("undo what the run %s has broken: %w", s.ID, err)
+			}
+			if err := pgpool.Clear(ctx, dir); err != nil && !errors.Is(err, unix.ENOTDIR) {
+				return fmt.Errorf("stop what the run %s has left: %w", s.ID, err)
 			}
 		}
 	}

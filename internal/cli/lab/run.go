@@ -130,7 +130,7 @@ func (f *runFlags) begin(cmd *cobra.Command, o *cli.Options, names []string) (*m
 	}
 	for n := range all {
 		all[n].Target = targets(all[n])
-		if err := target.Check(all[n].Target, all[n].Experiment); err != nil {
+		if err := errors.Join(target.Check(all[n].Target, all[n].Experiment), run.CheckPrograms(all[n].Experiment)); err != nil {
 			f.remove()
 			return nil, nil, err
 		}

@@ -40,7 +40,7 @@ func (d *doing) observed(ctx context.Context, prefix string, do func(begin func(
 	defer w.observer.Close()
 	known := d.known(ctx)
 	load, err := do(func(p observe.Processes) {
-		p.Known = known
+		p.Known = append(p.Known, known...)
 		w.begin(ctx, p)
 	})
 	w.end(ctx)

@@ -16,6 +16,7 @@ import (
 
 	"howdah/internal/lab/experiment"
 	"howdah/internal/lab/fault"
+	"howdah/internal/lab/pgpool"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
 )
@@ -69,7 +70,7 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := fault.Heal(ctx, o.Dir); err != nil {
+	if err := errors.Join(fault.Heal(ctx, o.Dir), pgpool.Clear(ctx, o.Dir)); err != nil {
 		return nil, err
 	}
 	if r, err = o.find(); err != nil {
@@ -91,7 +92,7 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	if !more {
 		return r, nil
 	}
-	if err := errors.Join(target.Check(o.Target, o.Experiment), o.checkFaults(), o.checkRoom(ctx)); err != nil {
+	if err := errors.Join(target.Check(o.Target, o.Experiment), CheckPrograms(o.Experiment), o.checkFaults(), o.checkRoom(ctx)); err != nil {
 		return r, err
 	}
 	if err := o.begin(ctx, r, first); err != nil {

@@ -99,13 +99,18 @@ func (d *doing) sql(ctx context.Context, a experiment.SQL) error {
 const mostFailed = 0.001
 
 // pgbench warms up, and measures.
-func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
+func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) (err error) {
 	o, remove, err := d.load(a)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	dir := o.Dir
+	w, err := d.way(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.leave(ctx)) }()
+	o.Server = w.read
 	if a.Warmup > 0 {
 		warm := o
 		warm.Time = time.Duration(a.Warmup) * time.Second
@@ -114,13 +119,25 @@ func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
 		}
 	}
 	o.Time, o.Transactions, o.Sample = time.Duration(a.Seconds)*time.Second, a.Transactions, 1
+	end, err := d.pairs(ctx, w, a)
+	if err != nil {
+		return err
+	}
+	err = d.measured(ctx, a, o, w)
+	return errors.Join(err, end())
+}
+
+// measured is the part of a load that counts.
+func (d *doing) measured(ctx context.Context, a experiment.PGBench, o pgbench.Options, w way) error {
 	return d.observed(ctx, a.Prefix, func(begin func(observe.Processes)) (verdict.Load, error) {
-		o.Started = func(pid int) { begin(observe.Processes{Generator: []int{pid}}) }
+		o.Started = func(pid int) { begin(observe.Processes{Generator: []int{pid}, Known: w.known(nil)}) }
+		tell := d.spent(w, a.Prefix)
 		found, err := pgbench.Run(ctx, o)
+		tell()
 		if err != nil {
 			return verdict.Load{}, err
 		}
-		times, err := pgbench.ReadTimes(dir, len(o.Scripts))
+		times, err := pgbench.ReadTimes(o.Dir, len(o.Scripts))
 		if err != nil {
 			return verdict.Load{}, err
 		}
