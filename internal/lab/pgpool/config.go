@@ -28,7 +28,7 @@ type config struct {
 	port, pcp int
 	clients   int // how many sessions there may be at once
 	backends  []backend
-	tls       bool // towards the backends
+	tls       bool // towards the backends, and towards clients
 	authority bool // their certificates are checked against the authority's
 }
 
@@ -95,8 +95,14 @@ func (c config) text() string {
 	return text.String()
 }
 
-// hba lets those in who know the password.
-const hba = "local all all scram-sha-256\nhost all all " + loopback + "/32 scram-sha-256\n"
+// hba lets those in who know the password. Where servers have TLS, clients need it as well.
+func (c config) hba() string {
+	kind := "host"
+	if c.tls {
+		kind = "hostssl"
+	}
+	return kind + " all all " + loopback + "/32 scram-sha-256\n"
+}
 
 // passwords is pool_passwd. pgpool needs the password itself, to log in to the backends.
 func passwords(user, password string) string { return user + ":TEXT" + password + "\n" }

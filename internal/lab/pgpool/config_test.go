@@ -26,7 +26,7 @@ func TestConfiguration(t *testing.T) {
 
 func TestPasswords(t *testing.T) {
 	t.Parallel()
-	if got := passwords("lab", "a:b 'c"); got != "lab:TEXTa:b 'c\n" {
+	if got := passwords("lab", "a b'c"); got != "lab:TEXTa b'c\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -8,21 +8,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"howdah/internal/host/pace"
 	"howdah/internal/identity/certs"
 	"howdah/internal/lab/address"
 	"howdah/internal/lab/own"
@@ -39,6 +34,8 @@ type Options struct {
 	Readers []address.Server
 	// Clients is how many sessions there may be at once.
 	Clients int
+
+	port func() (int, error) // finds one that is free; nil: the kernel's
 }
 
 // Pool is a pgpool that runs.
@@ -46,6 +43,8 @@ type Pool struct {
 	options Options
 	record  record
 	server  address.Server
+	clients string        // the authority of the certificate that it shows to clients, in PEM; "": it has none
+	read    int64         // of its log
 	ended   chan struct{} // closed when its first process has ended
 }
 
@@ -54,8 +53,10 @@ var (
 	ErrCertificate = errors.New("pgpool shows no certificate to servers: the address needs a password in its place")
 	// ErrStart says that pgpool does not run. What it says follows.
 	ErrStart = errors.New("pgpool does not start")
+	// ErrEnded says that pgpool ran, and has ended. What it said follows.
+	ErrEnded = errors.New("pgpool has ended")
 	// ErrPassword says that pgpool cannot keep a password, or a name.
-	ErrPassword = errors.New("pgpool takes no user with a colon or a line break, and no password with a line break")
+	ErrPassword = errors.New("pgpool takes no user and no password with a colon or a line break")
 )
 
 const (
@@ -107,6 +108,16 @@ func (p *Pool) CPU() (seconds float64) {
 	return seconds
 }
 
+// Ended returns an error if it has ended by itself, with what it said last.
+func (p *Pool) Ended() error {
+	select {
+	case <-p.ended:
+		return fmt.Errorf("%w: %s", ErrEnded, p.Says())
+	default:
+		return nil
+	}
+}
+
 // Stop ends it, also if ctx has ended, and removes all its files.
 func (p *Pool) Stop(ctx context.Context) error { return Clear(ctx, p.options.Dir) }
 
@@ -120,7 +131,7 @@ func start(ctx context.Context, o Options) (*Pool, error) {
 	if password == "" { // nobody else on this machine may come in
 		password = rand.Text()
 	}
-	if strings.ContainsAny(settings.User, ":\r\n") || strings.ContainsAny(password, "\r\n") {
+	if strings.ContainsAny(settings.User, ":\r\n") || strings.ContainsAny(password, ":\r\n") {
 		return nil, ErrPassword
 	}
 	c, err := p.plan(settings)
@@ -130,7 +141,9 @@ func start(ctx context.Context, o Options) (*Pool, error) {
 	if err := p.remember(); err != nil {
 		return nil, err
 	}
-	err = errors.Join(p.write(c, settings.User, password), p.known(c.port, settings, password))
+	if err = p.write(c, settings.User, password); err == nil {
+		err = p.known(c.port, settings, password)
+	}
 	if err == nil {
 		err = p.run(ctx)
 	}
@@ -148,10 +161,14 @@ func (p *Pool) plan(settings *pgx.ConnConfig) (c config, err error) {
 	for _, s := range p.options.Readers {
 		c.backends = append(c.backends, backendOf(s))
 	}
-	if c.port, err = freePort(); err != nil {
+	find := p.options.port
+	if find == nil {
+		find = freePort
+	}
+	if c.port, err = find(); err != nil {
 		return c, err
 	}
-	c.pcp, err = freePort()
+	c.pcp, err = find()
 	return c, err
 }
 
@@ -194,7 +211,7 @@ func (p *Pool) remember() error {
 
 // write writes pgpool's files, which belong to its user alone.
 func (p *Pool) write(c config, name, password string) error {
-	files := map[string]string{configFile: c.text(), hbaFile: hba, passwordFile: passwords(name, password), pcpFile: "", keyFile: rand.Text()}
+	files := map[string]string{configFile: c.text(), hbaFile: c.hba(), passwordFile: passwords(name, password), pcpFile: "", keyFile: rand.Text()}
 	if c.authority {
 		root, err := os.ReadFile(rootOf(p.options.Writer))
 		if err != nil {
@@ -203,7 +220,7 @@ func (p *Pool) write(c config, name, password string) error {
 		files[certs.CAFile] = string(root)
 	}
 	if c.tls {
-		if err := ownPair(files); err != nil {
+		if err := p.ownPair(files); err != nil {
 			return err
 		}
 	}
@@ -230,9 +247,8 @@ func (p *Pool) write(c config, name, password string) error {
 	return os.Chown(c.dir, int(owner.Uid), int(owner.Gid)) // last: until then nobody else can put a link there
 }
 
-// ownPair adds a certificate that no client asks for: pgpool speaks TLS to servers only if it could do so
-// with clients, too.
-func ownPair(files map[string]string) error {
+// ownPair adds a certificate for clients. Without one pgpool speaks no TLS to servers, either.
+func (p *Pool) ownPair(files map[string]string) error {
 	ca, err := certs.New(folder)
 	if err != nil {
 		return fmt.Errorf("make a certificate for pgpool: %w", err)
@@ -241,113 +257,24 @@ func ownPair(files map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("make a certificate for pgpool: %w", err)
 	}
-	files[certs.CertFile], files[certs.KeyFile] = string(pair.CertPEM), string(pair.KeyPEM)
+	files[certs.CertFile], files[certs.KeyFile], p.clients = string(pair.CertPEM), string(pair.KeyPEM), string(pair.CAPEM)
 	return nil
 }
 
 // known says how clients log in.
 func (p *Pool) known(port int, settings *pgx.ConnConfig, password string) (err error) {
+	dir, query := filepath.Join(p.options.Dir, folder), url.Values{"sslmode": {"disable"}}
+	if p.clients != "" {
+		root := filepath.Join(dir, certs.CAFile)
+		if err := own.WriteFile(root, []byte(p.clients)); err != nil {
+			return fmt.Errorf("write pgpool's files: %w", err)
+		}
+		query = url.Values{"sslmode": {"verify-ca"}, "sslrootcert": {root}}
+	}
 	uri := url.URL{
 		Scheme: "postgresql", User: url.UserPassword(settings.User, password), Host: net.JoinHostPort(loopback, strconv.Itoa(port)),
-		Path: "/" + settings.Database, RawQuery: url.Values{"sslmode": {"disable"}}.Encode(),
+		Path: "/" + settings.Database, RawQuery: query.Encode(),
 	}
-	p.server, err = address.Parse(uri.String(), filepath.Join(p.options.Dir, folder))
+	p.server, err = address.Parse(uri.String(), dir)
 	return err
-}
-
-// ErrUser says that nobody is there whom pgpool can run as.
-var ErrUser = errors.New("pgpool must not run as root, and there is no user postgres")
-
-// runsAs is the user that pgpool runs as; nil: our own.
-func runsAs() (*syscall.Credential, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		return nil, ErrUser
-	}
-	uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
-	gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
-	if err := errors.Join(errUID, errGID); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUser, err)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-}
-
-// run starts it, and waits until it answers.
-func (p *Pool) run(ctx context.Context) error {
-	owner, err := runsAs()
-	if err != nil {
-		return err
-	}
-	dir := p.record.Directory
-	log, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fmt.Errorf("start pgpool: %w", err)
-	}
-	defer log.Close()
-	// It is ended by Stop, and not by the end of ctx, which would leave what it started.
-	cmd := exec.Command(p.options.Program, "-n", "-D", "-f", configFile, "-a", hbaFile, "-F", pcpFile, "-k", keyFile) //nolint:noctx // see above
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, []string{"LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin"}, log, log
-	// It ends in good order, with all its processes, when the lab is killed.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: owner, Pdeathsig: syscall.SIGINT}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("%w: %w", ErrStart, err)
-	}
-	go func() {
-		_ = cmd.Wait() // how it ended is in its log
-		close(p.ended)
-	}()
-	return p.answers(ctx)
-}
-
-// answers waits until a session through it works.
-func (p *Pool) answers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
-	for {
-		err := ask(ctx, p.server)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-p.ended:
-			return fmt.Errorf("%w: %s", ErrStart, p.says())
-		default:
-		}
-		if !pace.Sleep(ctx, 5*lookEvery) {
-			return fmt.Errorf("%w within %s: %w: %s", ErrStart, startWithin, err, p.says())
-		}
-	}
-}
-
-func ask(ctx context.Context, server address.Server) error {
-	conn, err := pgx.ConnectConfig(ctx, server.Config())
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = conn.Exec(ctx, "SELECT 1")
-	return err
-}
-
-const (
-	mostLines = 5
-	mostLog   = 1 << 20 // bytes
-)
-
-// says returns the last lines of its log.
-func (p *Pool) says() string {
-	file, err := os.OpenFile(filepath.Join(p.record.Directory, logFile), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return err.Error()
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, mostLog))
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-mostLines):], "; ")
 }

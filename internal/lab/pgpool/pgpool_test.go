@@ -139,7 +139,7 @@ func protect(t *testing.T, s *pgtest.Server) {
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	hba := filepath.Join(s.DataDir(), "pg_hba.conf")
-	if _, err := conn.Exec(t.Context(), "ALTER ROLE "+s.User+" PASSWORD 'se:cret'"); err != nil {
+	if _, err := conn.Exec(t.Context(), "ALTER ROLE "+s.User+" PASSWORD 'se cr%''et'"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(hba, []byte("hostssl all all 127.0.0.0/8 scram-sha-256\n"), 0o600); err != nil {
@@ -149,7 +149,7 @@ func protect(t *testing.T, s *pgtest.Server) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, 20*time.Second, func() error {
-		_, err := ask1(t, at(t, s, ":se%3Acret", "sslmode=disable"), "SELECT 'in'")
+		_, err := ask1(t, at(t, s, ":se%20cr%25%27et", "sslmode=disable"), "SELECT 'in'")
 		if err == nil {
 			return errStays
 		}
@@ -183,12 +183,12 @@ func TestTLSAndPasswords(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		p, err := Start(ctx, Options{Program: program(t), Dir: dir, Writer: at(t, s, ":se%3Acret", "sslmode=verify-ca&sslrootcert="+root), Clients: 2})
+		p, err := Start(ctx, Options{Program: program(t), Dir: dir, Writer: at(t, s, ":se%20cr%25%27et", "sslmode=verify-ca&sslrootcert="+root), Clients: 2})
 		cancel()
 		if name == "another" {
 			if err == nil {
 				t.Error("a server of another authority is taken")
-				p.Stop(t.Context()) //nolint:errcheck // it failed already
+				_ = p.Stop(t.Context()) // it failed already
 			}
 			continue
 		}
