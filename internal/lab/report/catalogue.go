@@ -32,6 +32,7 @@ var catalogue = []struct {
 	{"client_cpu_per_1000_nopm", known{experiment.Text{English: "Generator's CPU for 1,000 NOPM", Japanese: "1,000 NOPM あたりの負荷生成側 CPU 時間"}, "s/min", "throughput"}},
 	{"client_cpu", known{experiment.Text{English: "Generator's CPU", Japanese: "負荷生成側 CPU"}, "cores", "throughput"}},
 	{"pgpool_cpu", known{experiment.Text{English: "pgpool's CPU", Japanese: "pgpool の CPU"}, "cores", "throughput"}},
+	{"standby_reads_percent", known{experiment.Text{English: "Reads that pgpool gave to standbys", Japanese: "pgpool がスタンバイに送った読み取り"}, "%", "throughput"}},
 	{"stale_percent", known{experiment.Text{English: "Stale reads", Japanese: "古い値を返した読み取り"}, "%", "throughput"}},
 	{"stale_reads", known{experiment.Text{English: "Stale reads, counted", Japanese: "古い値を返した読み取りの回数"}, "", "throughput"}},
 	{"checked_reads", known{experiment.Text{English: "Reads checked", Japanese: "検査した読み取り"}, "", "throughput"}},
