@@ -215,7 +215,7 @@ func (e *Experiment) Clients() (most int, err error) {
 				return 0, err
 			}
 			if a.PGBench != nil {
-				most = max(most, a.PGBench.sessions())
+				most = max(most, a.PGBench.Sessions())
 			}
 			most = max(most, a.clients())
 			if a.TPCC != nil {

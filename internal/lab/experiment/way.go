@@ -27,6 +27,9 @@ func (p *PGBench) checkWay() error {
 	if p.Stale < 0 || p.Stale > mostPairs {
 		return wrong("stale are %d pairs of sessions, and not from 0 to %d", p.Stale, mostPairs)
 	}
+	if p.Through == WayReader && p.Vacuum {
+		return wrong("standbys vacuum nothing: a load with vacuum goes direct or through pgpool")
+	}
 	for _, s := range p.Scripts {
 		if p.Through == WayReader && s.Builtin != "" && s.Builtin != "select-only" {
 			return wrong("%s writes, and standbys take no writes: it goes direct or through pgpool", s.Builtin)
@@ -47,8 +50,19 @@ func (p *PGBench) checkPlain() error {
 	return nil
 }
 
-// sessions is how many sessions a load has at most, with those that look for stale reads.
-func (p *PGBench) sessions() int { return p.Clients + 2*p.Stale }
+// spareSessions are those that pgpool takes besides the load's: for one that has left, and whose process
+// does not know it yet.
+const spareSessions = 8
+
+// Sessions is how many sessions a load has at most at a server, with those that look for stale reads. Each
+// process of pgpool keeps the session that it had.
+func (p *PGBench) Sessions() int {
+	n := p.Clients + 2*p.Stale
+	if p.Through == WayPGPool {
+		n += spareSessions
+	}
+	return n
+}
 
 // reaches reports whether the load of any setting goes one of these ways.
 func (e *Experiment) reaches(ways ...string) bool {

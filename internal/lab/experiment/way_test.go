@@ -21,7 +21,8 @@ func TestWays(t *testing.T) {
 	t.Parallel()
 	for levels, expected := range map[string]struct {
 		howdah, pool bool
-	}{"[direct]": {}, "[direct, reader]": {howdah: true}, "[direct, pgpool]": {howdah: true, pool: true}} {
+		sessions     int
+	}{"[direct]": {sessions: 16}, "[direct, reader]": {howdah: true, sessions: 16}, "[direct, pgpool]": {howdah: true, pool: true, sessions: 24}} {
 		e, err := Read([]byte(strings.Replace(ways, "[direct]", levels, 1)))
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +30,7 @@ func TestWays(t *testing.T) {
 		if slices.Contains(e.Requires(), NeedHowdah) != expected.howdah || e.PGPool() != expected.pool {
 			t.Errorf("%s needs %q, pgpool %t", levels, e.Requires(), e.PGPool())
 		}
-		if n, err := e.Clients(); err != nil || n != 16 {
+		if n, err := e.Clients(); err != nil || n != expected.sessions {
 			t.Errorf("%s: %d sessions, %v", levels, n, err)
 		}
 	}
@@ -38,9 +39,10 @@ func TestWays(t *testing.T) {
 func TestWaysThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for change, reason := range map[string]string{
-		"levels: [direct]=>levels: [proxy]": `through is "proxy"`,
-		"stale: 3=>stale: -1":               "stale are -1 pairs",
-		"stale: 3=>stale: 1001":             "stale are 1001 pairs",
+		"levels: [direct]=>levels: [proxy]":                `through is "proxy"`,
+		"stale: 3=>stale: -1":                              "stale are -1 pairs",
+		"stale: 3=>stale: 1001":                            "stale are 1001 pairs",
+		"through: $through=>vacuum: true, through: reader": "standbys vacuum nothing",
 		"pgbench: {scripts: [{builtin: select-only}], through: $through=>pgbench: {scripts: [{builtin: tpcb-like}], through: reader": "tpcb-like writes",
 		"pgbench: {scripts: [{builtin: select-only}], through: $through, stale: 3, clients: 10, seconds: 1}=>" +
 			"failover: {load: {scripts: [{builtin: select-only}], stale: 3, clients: 10, seconds: 1}, after: 1}": "counts no stale reads",

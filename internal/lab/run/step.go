@@ -109,12 +109,11 @@ func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.leave(ctx)) }()
-	o.Server = w.read
+	defer func() { err = errors.Join(err, d.leave(ctx, w, err != nil || d.point.Struck != "")) }()
 	if a.Warmup > 0 {
 		warm := o
 		warm.Time = time.Duration(a.Warmup) * time.Second
-		if _, err := pgbench.Run(ctx, warm); err != nil {
+		if _, err := w.load(ctx, warm); err != nil {
 			return fmt.Errorf("warm up: %w", err)
 		}
 	}
@@ -131,18 +130,25 @@ func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) (err error) {
 func (d *doing) measured(ctx context.Context, a experiment.PGBench, o pgbench.Options, w way) error {
 	return d.observed(ctx, a.Prefix, func(begin func(observe.Processes)) (verdict.Load, error) {
 		o.Started = func(pid int) { begin(observe.Processes{Generator: []int{pid}, Known: w.known(nil)}) }
-		tell := d.spent(w, a.Prefix)
-		found, err := pgbench.Run(ctx, o)
-		tell()
+		tell, err := d.balanced(ctx, w, a.Prefix)
 		if err != nil {
 			return verdict.Load{}, err
+		}
+		found, err := w.load(ctx, o)
+		if err != nil {
+			return verdict.Load{}, err
+		}
+		l := loadOf(a, o, found)
+		l.Beyond = w.beyond
+		if l.Pooler, err = tell(); err != nil {
+			d.point.Errors = append(d.point.Errors, err.Error())
 		}
 		times, err := pgbench.ReadTimes(o.Dir, len(o.Scripts))
 		if err != nil {
 			return verdict.Load{}, err
 		}
 		d.found(a.Prefix, found, times)
-		return loadOf(a, o, found), nil
+		return l, nil
 	})
 }
 
