@@ -249,11 +249,12 @@ func (p *Pool) write(c config, name, password string) error {
 
 // ownPair adds a certificate for clients. Without one pgpool speaks no TLS to servers, either.
 func (p *Pool) ownPair(files map[string]string) error {
-	ca, err := certs.New(folder)
+	// The two names differ: OpenSSL takes a certificate that names itself as its issuer for one of no authority.
+	ca, err := certs.New("pgpool of howdah lab")
 	if err != nil {
 		return fmt.Errorf("make a certificate for pgpool: %w", err)
 	}
-	pair, err := ca.Issue(certs.Subject{CommonName: folder, For: certs.ServerOnly})
+	pair, err := ca.Issue(certs.Subject{CommonName: loopback, IPs: []net.IP{net.ParseIP(loopback)}, For: certs.ServerOnly})
 	if err != nil {
 		return fmt.Errorf("make a certificate for pgpool: %w", err)
 	}

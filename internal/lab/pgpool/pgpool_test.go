@@ -199,6 +199,20 @@ func TestTLSAndPasswords(t *testing.T) {
 		if err != nil || text != "true" {
 			t.Errorf("%s: %s, %v", name, text, err)
 		}
+		// Clients by libpq check its certificate in their own way, and they speak TLS, too.
+		psql := exec.CommandContext(t.Context(), testkit.NeedProgram(t, "psql"), "-XAt", "-c", `\conninfo`, p.Server().Address())
+		if psql.Env, err = p.Server().Environment(); err != nil {
+			t.Fatal(err)
+		}
+		if said, err := psql.CombinedOutput(); err != nil || !strings.Contains(string(said), "SSL connection") {
+			t.Errorf("%s, %v", said, err)
+		}
+		plain := p.Server().Config()
+		plain.TLSConfig, plain.Fallbacks = nil, nil
+		if conn, err := pgx.ConnectConfig(t.Context(), plain); err == nil {
+			t.Error("it takes a client in clear")
+			conn.Close(t.Context())
+		}
 		if err := errors.Join(p.Stop(t.Context()), gone(p.record, dir)); err != nil {
 			t.Error(err)
 		}
