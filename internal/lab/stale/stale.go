@@ -12,6 +12,7 @@ import (
 
 	"howdah/internal/host/pace"
 	"howdah/internal/lab/address"
+	"howdah/internal/observe/counter"
 )
 
 // Table has a row for each pair of sessions. It is in the schema that sessions begin in.
@@ -123,10 +124,11 @@ func (o Options) pair(ctx context.Context, id int) (r Result, err error) {
 }
 
 // connect makes a session that prepares nothing: each statement is one message, which a pooler may send
-// wherever it likes.
+// wherever it likes. Observers of a load leave it out.
 func connect(ctx context.Context, server address.Server) (*pgx.Conn, error) {
 	config := server.Config()
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	config.RuntimeParams["application_name"] = counter.Aside
 	return pgx.ConnectConfig(ctx, config)
 }
 
