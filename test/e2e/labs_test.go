@@ -33,13 +33,24 @@ var smalls = map[string]small{
 		},
 	},
 	"e2": {
-		changes: []string{"scale: 3, clients: 8, seconds: 4, warmup: 1, rows: 200000, update: 100000", "scale: 1, clients: 4, seconds: 2, warmup: 1, rows: 20000, update: 20000", "nodes: [1, 2, 3]", "nodes: [1, 2]"},
+		changes: []string{"scale: 3, clients: 8, seconds: 4, warmup: 1, rows: 200000", "scale: 1, clients: 4, seconds: 2, warmup: 1, rows: 20000", "nodes: [1, 2, 3]", "nodes: [1, 2]"},
 		check: func(t *testing.T, points []result.Point) {
 			t.Helper()
 			two := of(t, points, "nodes", 2)
-			for _, name := range []string{"tps", "load_s", "update_s", "vacuum_s", "behind_tps_s", "behind_load_s", "behind_update_s", "behind_vacuum_s"} {
+			for _, name := range []string{"tps", "load_s", "update_s", "vacuum_s", "behind_tps_s", "behind_load_s", "behind_update_s", "behind_vacuum_s", "1000_rows_update_s", "50000_rows_behind_update_s"} {
 				if _, has := two[name]; !has {
 					t.Errorf("with a standby there is no %s: %v", name, two)
+				}
+			}
+		},
+	},
+	"e2-balance": {
+		changes: []string{"scale: 3, clients: 8, seconds: 4, warmup: 1, pairs: 2", "scale: 1, clients: 4, seconds: 3, warmup: 1, pairs: 2", "nodes: [2, 3]", "nodes: [2]"},
+		check: func(t *testing.T, points []result.Point) {
+			t.Helper()
+			for _, way := range []string{"direct", "reader", "pgpool"} {
+				if f := of(t, points, "through", way); f["tps"] <= 0 || f["checked_reads"] <= 0 || way == "direct" && f["stale_reads"] > 0 {
+					t.Errorf("%s: %v", way, f)
 				}
 			}
 		},

@@ -18,6 +18,7 @@ import (
 	"howdah/internal/cli"
 	"howdah/internal/lab/book"
 	"howdah/internal/lab/fault"
+	"howdah/internal/lab/pgpool"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/run"
 	"howdah/internal/lab/target"
@@ -182,8 +183,12 @@ func healAll(ctx context.Context, b *book.Book) error {
 			continue // it is gone, or somebody else's by now
 		}
 		for _, entry := range entries {
-			if err := fault.Heal(ctx, filepath.Join(s.Dir, entry.Name())); err != nil && !errors.Is(err, unix.ENOTDIR) {
+			dir := filepath.Join(s.Dir, entry.Name())
+			if err := fault.Heal(ctx, dir); err != nil && !errors.Is(err, unix.ENOTDIR) {
 				return fmt.Errorf("undo what the run %s has broken: %w", s.ID, err)
+			}
+			if err := pgpool.Clear(ctx, dir); err != nil && !errors.Is(err, unix.ENOTDIR) {
+				return fmt.Errorf("stop what the run %s has left: %w", s.ID, err)
 			}
 		}
 	}

@@ -131,7 +131,7 @@ func (f *runFlags) begin(cmd *cobra.Command, o *cli.Options, names []string) (*m
 	}
 	for n := range all {
 		all[n].Target = targets(all[n])
-		if err := errors.Join(target.Check(all[n].Target, all[n].Experiment), f.mayBreak(names[n], all[n])); err != nil {
+		if err := errors.Join(target.Check(all[n].Target, all[n].Experiment), run.CheckPrograms(all[n].Experiment), f.mayBreak(names[n], all[n])); err != nil {
 			f.remove()
 			return nil, nil, err
 		}

@@ -51,7 +51,7 @@ func (e *Experiment) Requires() []string {
 			all[need] = true
 		}
 	}
-	if e.shapes() {
+	if e.shapes() || e.reaches(WayReader, WayPGPool) {
 		all[NeedHowdah] = true
 	}
 	return slices.Sorted(maps.Keys(all))

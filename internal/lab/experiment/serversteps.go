@@ -167,7 +167,7 @@ func (f *Failover) check() error {
 	if f.After < 1 || f.Share < 0.1 || f.Share > 1 || f.Load.Transactions > 0 {
 		return wrong("a failover needs seconds before and after it, and a share from 0.1 to 1")
 	}
-	return f.Load.check()
+	return f.Load.checkPlain()
 }
 
 // Defaults of faults.
@@ -221,7 +221,7 @@ func (f *Fault) checkLoad() error {
 			return wrong("the load of a fault has no transactions and no prefix: it runs as long as the fault")
 		}
 		f.Load.Seconds = lasts
-		return f.Load.check()
+		return f.Load.checkPlain()
 	}
 	if f.TPCC != nil {
 		f.TPCC.Seconds = lasts

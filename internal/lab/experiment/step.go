@@ -31,6 +31,11 @@ type PGBench struct {
 	Vacuum       bool    `json:"vacuum,omitempty"`
 	// Prefix is before the names of its figures, where an experiment has several such steps.
 	Prefix string `json:"prefix,omitempty"`
+	// Through is how its clients reach the servers: one of Ways; "" is direct.
+	Through string `json:"through,omitempty"`
+	// Stale is how many pairs of sessions write a row and read it back at once beside the load, on the
+	// same way, to count reads that do not see what was written.
+	Stale int `json:"stale,omitempty"`
 }
 
 // Script is one of the scripts of a run.
@@ -170,6 +175,9 @@ func (p *PGBench) check() error {
 	case p.Rate < 0 || p.LimitMS < 0:
 		return wrong("rate and limit_ms are not below 0")
 	}
+	if err := p.checkWay(); err != nil {
+		return err
+	}
 	for n := range p.Scripts {
 		s := &p.Scripts[n]
 		if (s.Builtin == "") == (s.SQL == "") || s.Weight < 0 {
@@ -234,7 +242,7 @@ func (e *Experiment) Clients() (most int, err error) {
 				return 0, err
 			}
 			if a.PGBench != nil {
-				most = max(most, a.PGBench.Clients)
+				most = max(most, a.PGBench.Sessions())
 			}
 			most = max(most, a.clients())
 			if a.TPCC != nil {

@@ -366,7 +366,7 @@ func TestVerdictsInJapanese(t *testing.T) {
 	reasons := map[string]bool{"device_read": true, "device_write": true, "read_limit": true, "write_limit": true}
 	findings := map[string]bool{}
 	reasonForm := regexp.MustCompile(`reason\("(\w+)",`)
-	keyForm := regexp.MustCompile(`"((?:client|cpu|none|checkpoint|wal)_(?:cpu|rate|class|machine|yet|computes|dip|images|insert|turns))"`)
+	keyForm := regexp.MustCompile(`"((?:client|cpu|none|checkpoint|wal|unknown)_(?:cpu|rate|class|machine|yet|computes|dip|images|insert|turns|beyond))"`)
 	causeForm := regexp.MustCompile(`Cause = "(\w+)"`)
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {

@@ -47,7 +47,7 @@ func (d *doing) observed(ctx context.Context, prefix string, do func(interval) (
 	defer w.observer.Close()
 	known := d.known(ctx)
 	begin := func(p observe.Processes) {
-		p.Known = known
+		p.Known = append(p.Known, known...)
 		w.begin(ctx, p)
 	}
 	load, err := do(interval{begin, w.over})

@@ -18,6 +18,7 @@ import (
 	"howdah/internal/lab/fault"
 	"howdah/internal/lab/heard"
 	"howdah/internal/lab/pgbench"
+	"howdah/internal/lab/pgpool"
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
 )
@@ -73,7 +74,7 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := fault.Heal(ctx, o.Dir); err != nil {
+	if err := errors.Join(fault.Heal(ctx, o.Dir), pgpool.Clear(ctx, o.Dir)); err != nil {
 		return nil, err
 	}
 	if r, err = o.find(); err != nil {
@@ -106,7 +107,7 @@ func Run(ctx context.Context, o Options) (r *result.Result, err error) {
 	if err := result.Cut(o.Dir, len(r.Points)); err != nil {
 		return r, err
 	}
-	if err := errors.Join(target.Check(o.Target, o.Experiment), o.checkFaults(), o.checkRoom(ctx)); err != nil {
+	if err := errors.Join(target.Check(o.Target, o.Experiment), CheckPrograms(o.Experiment), o.checkFaults(), o.checkRoom(ctx)); err != nil {
 		return r, err
 	}
 	if err := o.begin(ctx, r, first); err != nil {

@@ -108,34 +108,57 @@ func (d *doing) sql(ctx context.Context, a experiment.SQL) error {
 const mostFailed = 0.001
 
 // pgbench warms up, and measures.
-func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) error {
+func (d *doing) pgbench(ctx context.Context, a experiment.PGBench) (err error) {
 	o, remove, err := d.load(a)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	dir := o.Dir
+	w, err := d.way(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.leave(ctx, w, err != nil || d.point.Struck != "")) }()
 	if a.Warmup > 0 {
 		warm := o
 		warm.Time = time.Duration(a.Warmup) * time.Second
-		if _, err := pgbench.Run(ctx, warm); err != nil {
+		if _, err := w.load(ctx, warm); err != nil {
 			return fmt.Errorf("warm up: %w", err)
 		}
 	}
 	o.Time, o.Transactions, o.Sample = time.Duration(a.Seconds)*time.Second, a.Transactions, 1
+	end, err := d.pairs(ctx, w, a)
+	if err != nil {
+		return err
+	}
+	err = d.measured(ctx, a, o, w)
+	return errors.Join(err, end())
+}
+
+// measured is the part of a load that counts.
+func (d *doing) measured(ctx context.Context, a experiment.PGBench, o pgbench.Options, w way) error {
 	return d.observed(ctx, a.Prefix, func(load interval) (verdict.Load, error) {
-		o.Started = func(pid int) { load.begin(observe.Processes{Generator: []int{pid}}) }
-		found, err := pgbench.Run(ctx, o)
+		o.Started = func(pid int) { load.begin(observe.Processes{Generator: []int{pid}, Known: w.known(nil)}) }
+		tell, err := d.balanced(ctx, w, a.Prefix)
+		if err != nil {
+			return verdict.Load{}, err
+		}
+		found, err := w.load(ctx, o)
 		load.end()
 		if err != nil {
 			return verdict.Load{}, err
 		}
-		times, err := pgbench.ReadTimes(dir, len(o.Scripts))
+		l := loadOf(a, o, found)
+		l.Beyond = w.beyond
+		if l.Pooler, err = tell(); err != nil {
+			d.point.Errors = append(d.point.Errors, err.Error())
+		}
+		times, err := pgbench.ReadTimes(o.Dir, len(o.Scripts))
 		if err != nil {
 			return verdict.Load{}, err
 		}
 		d.found(a, found, times)
-		return loadOf(a, o, found), nil
+		return l, nil
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin/client"
+	"howdah/internal/lab/address"
 	"howdah/internal/lab/experiment"
 )
 
@@ -162,6 +163,23 @@ func (h *Howdah) removeCluster(ctx context.Context) error {
 		}
 		return false, err
 	})
+}
+
+// Reader is the endpoint for reads: that of the cluster, or the first replica of an instance. Where nobody
+// serves reads but the writer, it is the writer's.
+func (h *Howdah) Reader(ctx context.Context) (address.Server, error) {
+	if h.now.Cluster {
+		c, err := h.cluster(ctx)
+		if err != nil || c == nil || c.ReaderEndpoint == nil || c.Port == nil {
+			return h.server, err
+		}
+		return h.connects(net.JoinHostPort(*c.ReaderEndpoint, strconv.Itoa(int(*c.Port))))
+	}
+	nodes, err := h.Nodes(ctx)
+	if err != nil || len(nodes) == 0 {
+		return h.server, err
+	}
+	return nodes[0].Server, nil
 }
 
 // nodes lists the instances that serve reads, without the writer.

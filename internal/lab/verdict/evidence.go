@@ -33,6 +33,10 @@ type Load struct {
 	RoundTrips float64 `json:"round_trips"`
 	// ErrorShare is the share of transactions that failed.
 	ErrorShare float64 `json:"error_share"`
+	// Beyond says that other servers than the one that is observed take a part of the load, or a pooler all
+	// of it. Pooler is how many CPUs that took.
+	Beyond bool    `json:"beyond,omitempty"`
+	Pooler float64 `json:"pooler,omitempty"`
 	// CheckpointTPS is the TPS while a checkpoint ran, over the TPS of the other time.
 	CheckpointTPS float64 `json:"checkpoint_tps"`
 }

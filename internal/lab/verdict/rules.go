@@ -61,6 +61,21 @@ func generatorCPU(e Evidence) (Finding, bool) {
 	}, true
 }
 
+// poolerCPU: a pooler takes more of a full machine than the server that is observed.
+func poolerCPU(e Evidence) (Finding, bool) {
+	machine, known := e.share(series.MachineCPU, series.MachineCPUs)
+	cpus, _ := e.Observed.Mean(series.MachineCPUs)
+	share := e.Load.Pooler / max(1, cpus)
+	if !known || machine < serverFull || share < serverPart || e.Load.Pooler < e.mean(series.ServerCPU) {
+		return Finding{}, false
+	}
+	return Finding{
+		Cause: Pooler, Subject: "CPU", Sentence: "pgpool-II limits it: it takes more CPU than the server that takes writes, and none is left.",
+		Reasons: []Reason{reason("pooler_cpu", fmt.Sprintf("All programs together used %s of the machine's CPUs, and pgpool-II %s.", percent(machine), percent(share)),
+			Figure{"machine_cpu_share", machine, "share", serverFull}, Figure{"pooler_cpu_share", share, "share", serverPart})},
+	}, true
+}
+
 // idleServer: the sessions mostly have nothing to do. Either their statements are on the way, or
 // the generator does not send any.
 func idleServer(e Evidence) (Finding, bool) {
@@ -82,6 +97,8 @@ func idleServer(e Evidence) (Finding, bool) {
 	if trips, ok := e.network(); ok && !e.near() {
 		f.Cause, f.Key, f.Subject, f.Sentence = Network, "network", "", "Round trips limit it: most of the time statements and answers are on their way."
 		f.Reasons = append(f.Reasons, trips)
+	} else if e.Load.Beyond {
+		f.Cause, f.Key, f.Subject, f.Sentence = Unknown, "unknown_beyond", "", "What limits it is not known: the server that takes writes is idle, and the load goes to others, or through a pooler."
 	} else if ok {
 		f.Key, f.Subject, f.Sentence = "client_turns", "turns", "The load generator limits it: each of its clients waits for one answer after the other, on the server's own machine."
 		f.Reasons = append(f.Reasons, trips)

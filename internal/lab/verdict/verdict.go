@@ -22,6 +22,7 @@ type Cause string
 const (
 	Noise       Cause = "noise"       // the measurement does not hold: something else disturbed it
 	Client      Cause = "client"      // the load generator
+	Pooler      Cause = "pooler"      // a pooler before the servers
 	Network     Cause = "network"     // round trips between generator and server
 	CPU         Cause = "cpu"         // the server's CPUs, or what it may use of them
 	IOLimit     Cause = "io_limit"    // what the server may read or write
@@ -95,7 +96,7 @@ type rule func(Evidence) (Finding, bool)
 
 // rules in their order.
 var rules = []rule{
-	noise, generatorCPU, idleServer, cpu, ioLimit, walCommit, locks, reads, writes, temporary, replication, lwlock, checkpoint, otherWait,
+	noise, generatorCPU, poolerCPU, idleServer, cpu, ioLimit, walCommit, locks, reads, writes, temporary, replication, lwlock, checkpoint, otherWait,
 }
 
 // Judge says what limited the throughput.

@@ -115,6 +115,21 @@ func TestJudge(t *testing.T) {
 			cause: Client, subject: "rate", says: "75 % of the active sessions waited for their client",
 		},
 		{
+			name: "others take the reads", load: Load{Clients: 10, Cores: 2, TPS: 5000, LatencyMS: 1.9, RoundTrips: 1, Beyond: true},
+			columns: with(waits(numbers{"CPU": 0.3}), with(two, numbers{series.ServerCPU: 0.2, series.Sessions: 10, series.ObserverRoundTrip: 0.1})),
+			cause:   Unknown, says: "3.0 % of the clients had a session that was active",
+		},
+		{
+			name: "a pooler takes the CPUs", load: Load{Clients: 10, Cores: 2, TPS: 5000, LatencyMS: 1.9, RoundTrips: 1, Beyond: true, Pooler: 0.9},
+			columns: with(waits(numbers{"CPU": 0.3}), with(two, numbers{series.ServerCPU: 0.4, series.MachineCPU: 1.96, series.Sessions: 10})),
+			cause:   Pooler, subject: "CPU", says: "used 98 % of the machine's CPUs, and pgpool-II 45 %",
+		},
+		{
+			name: "a pooler takes less than the server", load: Load{Clients: 10, Cores: 2, Beyond: true, Pooler: 0.7},
+			columns: with(waits(numbers{"CPU": 6}), with(two, numbers{series.ServerCPU: 1.2, series.MachineCPU: 1.96, series.Sessions: 10})),
+			cause:   CPU, subject: "machine",
+		},
+		{
 			name: "round trips", load: Load{Clients: 4, Cores: 2, TPS: 50, LatencyMS: 79, RoundTrips: 7},
 			columns: with(waits(numbers{"CPU": 0.2}), with(two, numbers{series.ServerCPU: 0.1, series.ObserverRoundTrip: 10})),
 			cause:   Network, says: "7.00 round trips of 10.0 ms each are 89 % of the latency of 79.0 ms",

@@ -207,11 +207,14 @@ const Locks = `WITH RECURSIVE l AS MATERIALIZED (SELECT pid, locktype, database,
   substring(a.query from '(?i)^\s*select\M.*\mfrom\s+(?:only\s+)?("[^".]+"|[[:alnum:]_]+(?:\.[[:alnum:]_]+)?)'))))::text, count(*)::float8
  FROM ends, w, here, pg_stat_get_activity(w.pid) a WHERE w.pid = ends.last AND w.ours AND a.datid = here.oid GROUP BY 1`
 
-// Activity counts sessions by what they do. It leaves out the session that asks. Its parameter is the
+// Aside is the application_name of sessions that measure something beside a load, and are no part of it.
+const Aside = "howdah-lab-aside"
+
+// Activity counts sessions by what they do. It leaves out the session that asks, and those that are Aside. Its parameter is the
 // application_name of the load: of clients, those that have another one or are in another database are
 // foreign. If it is empty, none is.
 const Activity = `SELECT backend_type, coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''),
  $1::text <> '' AND backend_type IN ('client backend', 'parallel worker') AND (application_name IS DISTINCT FROM $1::text
   OR datid IS DISTINCT FROM (SELECT oid FROM pg_database WHERE datname = current_database())), count(*)::float8
- FROM pg_stat_get_activity(NULL) WHERE pid <> pg_backend_pid()
+ FROM pg_stat_get_activity(NULL) WHERE pid <> pg_backend_pid() AND application_name IS DISTINCT FROM '` + Aside + `'
  AND backend_type IN ('client backend', 'parallel worker', 'autovacuum worker', 'checkpointer') GROUP BY 1, 2, 3, 4, 5`
