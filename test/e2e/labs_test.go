@@ -37,7 +37,7 @@ var smalls = map[string]small{
 		check: func(t *testing.T, points []result.Point) {
 			t.Helper()
 			two := of(t, points, "nodes", 2)
-			for _, name := range []string{"tps", "load_s", "update_s", "vacuum_s", "behind_tps_s", "behind_load_s", "behind_update_s", "behind_vacuum_s", "1000_rows_update_s", "50000_rows_behind_update_s"} {
+			for _, name := range []string{"tps", "load_s", "update_s", "vacuum_s", "behind_tps_s", "behind_load_s", "behind_update_s", "behind_vacuum_s", "rows_1000_update_s", "rows_50000_behind_update_s"} {
 				if _, has := two[name]; !has {
 					t.Errorf("with a standby there is no %s: %v", name, two)
 				}
