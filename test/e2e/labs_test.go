@@ -55,6 +55,16 @@ var smalls = map[string]small{
 			}
 		},
 	},
+	"e2-pgpool": {
+		changes: []string{"scale: 3, clients: 8, seconds: 4, warmup: 1, pairs: 2", "scale: 1, clients: 4, seconds: 3, warmup: 1, pairs: 2", "nodes: [2, 3]", "nodes: [2]"},
+		check: func(t *testing.T, points []result.Point) {
+			t.Helper()
+			direct, pooled := of(t, points, "through", "direct"), of(t, points, "through", "pgpool")
+			if direct["tps"] <= 0 || direct["stale_reads"] > 0 || pooled["tps"] <= 0 || pooled["checked_reads"] <= 0 || pooled["standby_reads_percent"] <= 0 {
+				t.Errorf("direct: %v; through pgpool: %v", direct, pooled)
+			}
+		},
+	},
 	"e3": {
 		changes: []string{"scale: 3, seconds: 4, warmup: 1", "scale: 1, seconds: 2, warmup: 1"},
 		check: func(t *testing.T, points []result.Point) {
