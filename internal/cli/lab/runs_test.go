@@ -227,7 +227,14 @@ func TestARunKeepsItsTarget(t *testing.T) {
 	_ = first.Process.Kill()
 	_ = first.Wait()
 	t.Setenv("HOWDAH_LAB_TARGET", strings.Replace(p.target, "127.0.0.1", "localhost", 1))
-	p.refused("the run was begun against another target", "resume")
+	// What it had just begun may hold its lock for a moment more.
+	testkit.Eventually(t, 30*time.Second, func() error {
+		out, err := p.command("resume").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "the run was begun against another target") {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
 }
 
 func TestWhatARunRefuses(t *testing.T) {
