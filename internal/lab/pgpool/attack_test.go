@@ -90,9 +90,13 @@ func listens(t *testing.T, pids []int) (all []string) {
 func TestItListensOnTheLoopbackAddress(t *testing.T) {
 	t.Parallel()
 	p := started(t, Options{Writer: at(t, pgtest.Start(t, pgtest.Options{}), "", "sslmode=disable")})
+	sockets, err := filepath.Glob(filepath.Join(p.record.Directory, ".s.PGSQL.*"))
+	if err != nil || len(sockets) != 2 { // one to log in, and one to control it
+		t.Errorf("in its directory are %q, %v", sockets, err)
+	}
 	all := listens(t, p.Processes())
-	if len(all) == 0 {
-		t.Error("it listens nowhere")
+	if len(all) != 2 {
+		t.Errorf("it listens at %q", all)
 	}
 	for _, address := range all {
 		if !strings.HasPrefix(address, "0100007F:") {

@@ -49,7 +49,9 @@ func (c config) text() string {
 		{"backend_clustering_mode", "streaming_replication"},
 		{"listen_addresses", loopback},
 		{"port", strconv.Itoa(c.port)},
+		{"socket_dir", c.dir}, // up to 4.3
 		{"unix_socket_directories", c.dir},
+		{"pcp_listen_addresses", loopback},
 		{"pcp_port", strconv.Itoa(c.pcp)},
 		{"pcp_socket_dir", c.dir},
 		{"pid_file_name", c.dir + "/pgpool.pid"},
