@@ -79,7 +79,7 @@ func TestStepsAreFilledIn(t *testing.T) {
 		t.Errorf("%+v, %v", a.SQL, err)
 	}
 	a, err = e.Arguments(e.Each[1], s)
-	want := &PGBench{Scripts: []Script{{Builtin: "tpcb-like", Weight: 1}, {SQL: "SELECT 1", Weight: 20}}, Clients: 16, Seconds: 5, Protocol: "simple"}
+	want := &PGBench{Scripts: []Script{{Builtin: "tpcb-like", Weight: 1}, {SQL: "SELECT 1", Weight: 20}}, Clients: 16, Seconds: 5, Protocol: "simple", Through: WayDirect}
 	if err != nil || !reflect.DeepEqual(a.PGBench, want) {
 		t.Errorf("%+v, %v", a.PGBench, err)
 	}
