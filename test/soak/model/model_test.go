@@ -81,7 +81,7 @@ func TestEveryVerbIsDrawn(t *testing.T) {
 		}
 	})
 	for _, name := range Verbs() {
-		if seen[name] < 10 || at[name] == 0 && setting[name].apply == nil {
+		if seen[name] < 3 || at[name] == 0 && setting[name].apply == nil {
 			t.Errorf("%s: %d times, %d of them at once with another", name, seen[name], at[name])
 		}
 	}
