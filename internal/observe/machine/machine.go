@@ -230,9 +230,20 @@ func (s *Server) disks(r series.Reading) {
 		}
 	}
 	var stat unix.Statfs_t
-	if err := unix.Statfs(s.DataDir(), &stat); err == nil && stat.Blocks > 0 {
-		r.Gauges[series.DeviceFreeShare] = float64(stat.Bavail) / float64(stat.Blocks)
+	if err := unix.Statfs(s.DataDir(), &stat); err == nil {
+		if share, ok := freeShare(stat.Blocks, stat.Bfree, stat.Bavail); ok {
+			r.Gauges[series.DeviceFreeShare] = share
+		}
 	}
+}
+
+// freeShare is how much of a file system is free, as df says it: of what is used and what may be used. What
+// is kept for root is neither.
+func freeShare(blocks, free, available uint64) (share float64, ok bool) {
+	if free > blocks || blocks-free+available == 0 {
+		return 0, false
+	}
+	return float64(available) / float64(blocks-free+available), true
 }
 
 // sumDisks adds the devices up. It returns nil if one of them is not known. Busy is that of each

@@ -322,3 +322,23 @@ func BenchmarkMachine(b *testing.B) {
 		System{}.Machine()
 	}
 }
+
+// A file system of which much is kept for root is not full because of that.
+func TestFreeShare(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		blocks, free, available uint64
+		want                    float64
+		ok                      bool
+	}{
+		"half":              {100, 50, 50, 0.5, true},
+		"much for root":     {100, 80, 20, 0.5, true},
+		"full but for root": {100, 20, 0, 0, true},
+		"none":              {0, 0, 0, 0, false},
+		"nonsense":          {10, 20, 5, 0, false},
+	} {
+		if got, ok := freeShare(c.blocks, c.free, c.available); got != c.want || ok != c.ok {
+			t.Errorf("%s: %v, %v", name, got, ok)
+		}
+	}
+}

@@ -211,7 +211,7 @@ var Columns = []Column{
 	{DeviceBusy, "share", "time in which the busiest of the devices had something to do"},
 	{DeviceBusy + ".", "share", "the same of one device, by its name"},
 	{DeviceInFlight, "requests", "requests that the devices work on"},
-	{DeviceFreeShare, "share", "of the data directory's file system that is free"},
+	{DeviceFreeShare, "share", "of the data directory's file system that is free, without what is kept for root"},
 
 	{ObserverCPU, "cores", "CPU of the observer's own process, where that is not the generator's"},
 	{ObserverBackendCPU, "cores", "CPU of the observer's backend in the server"},
