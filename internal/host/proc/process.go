@@ -53,9 +53,19 @@ func (h *Host) Survives(process Process, signal syscall.Signal) (bool, error) {
 	return h.processes.Survives(process, signal)
 }
 
-// Signal sends a signal to exactly this process. It returns ErrGone if the process has ended.
+// Signal sends a signal to exactly this process, on this machine. It returns ErrGone if the process has
+// ended.
+func Signal(process Process, signal syscall.Signal) error {
+	return signalTo(table.System, process, signal)
+}
+
+// Signal is like the function Signal, in the process table of the host.
 func (h *Host) Signal(process Process, signal syscall.Signal) error {
-	fd, err := h.open(process)
+	return signalTo(h.processes, process, signal)
+}
+
+func signalTo(root table.Root, process Process, signal syscall.Signal) error {
+	fd, err := open(root, process)
 	if err != nil {
 		return err
 	}
@@ -76,12 +86,12 @@ func sendSignal(fd, pid int, signal syscall.Signal) error {
 
 // open returns a descriptor of exactly this process. It compares the identity after it has the
 // descriptor. From then on the descriptor cannot mean another process, whoever gets the id.
-func (h *Host) open(process Process) (int, error) {
+func open(root table.Root, process Process) (int, error) {
 	fd, err := openPID(process.PID)
 	if err != nil {
 		return -1, err
 	}
-	if _, err := h.processes.Live(process); err != nil {
+	if _, err := root.Live(process); err != nil {
 		_ = unix.Close(fd)
 		return -1, err
 	}

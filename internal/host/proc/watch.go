@@ -50,7 +50,7 @@ func (h *Host) Watch(ctx context.Context, process Process) (<-chan Exit, error) 
 		go watchChild(ctx, ours, exits)
 		return exits, nil
 	}
-	fd, err := h.open(process)
+	fd, err := open(h.processes, process)
 	if errors.Is(err, ErrGone) {
 		exits <- Exit{Process: process, At: time.Now()}
 		close(exits)

@@ -135,23 +135,8 @@ func (r Record) undo(dir string) error {
 
 // send sends a signal to exactly this process, if it is still there.
 func send(p proc.Process, signal syscall.Signal) error {
-	fd, err := unix.PidfdOpen(p.PID, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("signal process %s: %w", p, err)
-	}
-	defer unix.Close(fd)
-	// The descriptor means this process alone from now on, if it is the right one.
-	if _, err := table.System.Live(p); err != nil {
-		if errors.Is(err, table.ErrGone) {
-			return nil
-		}
+	if err := proc.Signal(p, signal); !errors.Is(err, proc.ErrGone) {
 		return err
-	}
-	if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("signal process %s: %w", p, err)
 	}
 	return nil
 }

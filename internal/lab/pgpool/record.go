@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"howdah/internal/host/pace"
+	"howdah/internal/host/proc"
 	"howdah/internal/host/proc/table"
 	"howdah/internal/lab/own"
 )
@@ -132,22 +131,8 @@ func headed(all []table.Entry) bool {
 }
 
 // signal sends a signal to exactly this process, if it is still there.
-func signal(id table.ID, s syscall.Signal) error {
-	fd, err := unix.PidfdOpen(id.PID, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if _, err := table.System.Live(id); err != nil {
-		if errors.Is(err, table.ErrGone) {
-			return nil
-		}
-		return err
-	}
-	if err := unix.PidfdSendSignal(fd, s, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+func signal(p proc.Process, s syscall.Signal) error {
+	if err := proc.Signal(p, s); !errors.Is(err, proc.ErrGone) {
 		return err
 	}
 	return nil
