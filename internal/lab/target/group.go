@@ -136,47 +136,50 @@ func (h *Howdah) removeGroups(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// described is a parameter group as RDS describes it, of instances or of clusters.
+type described struct{ name, arn *string }
+
 // instanceGroups lists this run's parameter groups of instances.
-func (h *Howdah) instanceGroups(ctx context.Context) (names []string, err error) {
-	for in := (&rds.DescribeDBParameterGroupsMessage{}); ; {
+func (h *Howdah) instanceGroups(ctx context.Context) ([]string, error) {
+	return h.ourGroups(ctx, func(marker *string) (page []described, next *string, err error) {
 		var out rds.DBParameterGroupsMessage
-		if err := h.API.RDS(ctx, "DescribeDBParameterGroups", in, &out); err != nil {
-			return nil, err
-		}
+		err = h.API.RDS(ctx, "DescribeDBParameterGroups", &rds.DescribeDBParameterGroupsMessage{Marker: marker}, &out)
 		for _, g := range out.DBParameterGroups {
-			name := value(g.DBParameterGroupName)
-			ours, err := h.ownsGroup(ctx, name, g.DBParameterGroupArn)
-			if err != nil {
-				return nil, err
-			}
-			if ours {
-				names = append(names, name)
-			}
+			page = append(page, described{g.DBParameterGroupName, g.DBParameterGroupArn})
 		}
-		if in.Marker = out.Marker; value(in.Marker) == "" {
-			return names, nil
-		}
-	}
+		return page, out.Marker, err
+	})
 }
 
 // clusterGroups lists this run's parameter groups of clusters.
-func (h *Howdah) clusterGroups(ctx context.Context) (names []string, err error) {
-	for in := (&rds.DescribeDBClusterParameterGroupsMessage{}); ; {
+func (h *Howdah) clusterGroups(ctx context.Context) ([]string, error) {
+	return h.ourGroups(ctx, func(marker *string) (page []described, next *string, err error) {
 		var out rds.DBClusterParameterGroupsMessage
-		if err := h.API.RDS(ctx, "DescribeDBClusterParameterGroups", in, &out); err != nil {
+		err = h.API.RDS(ctx, "DescribeDBClusterParameterGroups", &rds.DescribeDBClusterParameterGroupsMessage{Marker: marker}, &out)
+		for _, g := range out.DBClusterParameterGroups {
+			page = append(page, described{g.DBClusterParameterGroupName, g.DBClusterParameterGroupArn})
+		}
+		return page, out.Marker, err
+	})
+}
+
+// ourGroups lists the names of this run's groups, through all pages.
+func (h *Howdah) ourGroups(ctx context.Context, page func(marker *string) (groups []described, next *string, err error)) (names []string, err error) {
+	for marker := (*string)(nil); ; {
+		groups, next, err := page(marker)
+		if err != nil {
 			return nil, err
 		}
-		for _, g := range out.DBClusterParameterGroups {
-			name := value(g.DBClusterParameterGroupName)
-			ours, err := h.ownsGroup(ctx, name, g.DBClusterParameterGroupArn)
+		for _, g := range groups {
+			ours, err := h.ownsGroup(ctx, value(g.name), g.arn)
 			if err != nil {
 				return nil, err
 			}
 			if ours {
-				names = append(names, name)
+				names = append(names, value(g.name))
 			}
 		}
-		if in.Marker = out.Marker; value(in.Marker) == "" {
+		if marker = next; value(marker) == "" {
 			return names, nil
 		}
 	}
