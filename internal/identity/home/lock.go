@@ -16,7 +16,7 @@ type Lock struct{ file *os.File }
 
 // Lock takes a role. It returns ErrLocked while another process has it.
 func (h *Home) Lock(role string) (*Lock, error) {
-	return LockFile(h.path("run", role+".lock"))
+	return LockFile(h.RoleLock(role))
 }
 
 // LockFile takes a lock on a file, which then holds the id of this process.
@@ -68,7 +68,10 @@ func (l *Lock) Release() { l.file.Close() }
 
 // Holder returns the process that has a role now, or 0. If no living process holds a role, it can
 // be locked. So a stale number is never believed.
-func (h *Home) Holder(role string) int { return FileHolder(h.path("run", role+".lock")) }
+func (h *Home) Holder(role string) int { return FileHolder(h.RoleLock(role)) }
+
+// RoleLock returns the file that the process which has a role has locked.
+func (h *Home) RoleLock(role string) string { return h.path("run", role+".lock") }
 
 // FileHolder returns the process that holds the lock at a path, or 0.
 func FileHolder(path string) int {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -159,7 +158,7 @@ const callWithin = 2 * time.Second
 
 // loseEtcd stops the control plane, which has the only member of etcd in it.
 func (g *Ground) loseEtcd(ctx context.Context) (*Made, error) {
-	lock := filepath.Join(g.Home.Dir, "run", "serve.lock")
+	lock := g.Home.RoleLock("serve")
 	made, err := g.stop(ctx, standstill{kind: "lost-etcd", what: "control plane", list: func() ([]proc.Process, error) {
 		p, err := holderOf(lock)
 		if err != nil {
