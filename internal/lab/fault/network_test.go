@@ -179,45 +179,61 @@ func talker(t *testing.T, listener net.Listener) (_ proc.Process, say io.Writer,
 	return p, in, old
 }
 
-// A process that is cut off is not heard by connections that it had, nor by new ones, and hears nothing.
-// Others go on. A lab that was killed leaves a record, by which all of it is undone.
-func TestAProcessIsCutOff(t *testing.T) {
+// caught is a talker whose packets the kernel knows, and drops: all of them, or those over a limit.
+type caught struct {
+	ground   *Ground
+	table    string
+	moved    move
+	listener net.Listener
+	say      io.Writer
+	old      net.Conn
+}
+
+func catch(t *testing.T, kind, over string) (c caught) {
+	t.Helper()
 	testkit.NeedRoot(t)
 	testkit.NeedProgram(t, "nft")
 	id := fmt.Sprintf("%08x", rand.Uint32())
-	g := &Ground{Home: &home.Home{Config: home.Config{ID: id}}, Dir: t.TempDir()}
-	if err := g.canCut("partition"); err != nil {
+	c.ground, c.table = &Ground{Home: &home.Home{Config: home.Config{ID: id}}, Dir: t.TempDir()}, kernelcut.LabTable(id)
+	if err := c.ground.canCut(kind); err != nil {
 		t.Skipf("needs rules in the kernel: %v", err)
 	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 1+rand.IntN(250), rand.IntN(250)))
-	if err != nil {
+	var err error
+	if c.listener, err = net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 1+rand.IntN(250), rand.IntN(250))); err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	p, say, old := talker(t, listener)
-	moved, err := moveOf(p, "howdah-lab-"+id+"-test")
-	if err != nil {
+	t.Cleanup(func() { c.listener.Close() })
+	var p proc.Process
+	p, c.say, c.old = talker(t, c.listener)
+	if c.moved, err = moveOf(p, "howdah-lab-"+id+"-test"); err != nil {
 		t.Fatal(err)
 	}
-	name := kernelcut.LabTable(id)
-	if _, err := g.begin(Record{Kind: "partition", Table: name, Moved: &moved.Moved}); err != nil {
+	if _, err := c.ground.begin(Record{Kind: kind, Table: c.table, Moved: &c.moved.Moved}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = Heal(context.Background(), g.Dir) })
-	a := apart{table: name, address: netip.MustParseAddr("127.255.255.253"), groups: []group{moved.to}}
-	if err := moved.do(); err != nil {
+	t.Cleanup(func() { _ = Heal(context.Background(), c.ground.Dir) })
+	if err := c.moved.do(); err != nil {
 		t.Fatal(err)
 	}
+	a := apart{table: c.table, address: netip.MustParseAddr("127.255.255.253"), groups: []group{c.moved.to}, over: over}
 	if a.sockets, err = connections(p.PID); err != nil || len(a.sockets) != 1 {
 		t.Fatalf("%v, %v", a.sockets, err)
 	}
 	if err := kernelcut.Apply(t.Context(), a.rules()); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintln(say, "old")
+	return c
+}
+
+// A process that is cut off is not heard by connections that it had, nor by new ones, and hears nothing.
+// Others go on. A lab that was killed leaves a record, by which all of it is undone.
+func TestAProcessIsCutOff(t *testing.T) {
+	c := catch(t, "partition", "")
+	g, old, listener := c.ground, c.old, c.listener
+	fmt.Fprintln(c.say, "old")
 	fmt.Fprintln(old, "heard")
 	testkit.Eventually(t, patience.For(10*time.Second), func() error {
-		sent, received, err := dropped(t.Context(), name)
+		sent, received, err := dropped(t.Context(), c.table)
 		if err == nil && (sent < 2 || received < 1) { // a word, and the beginning of a connection
 			err = fmt.Errorf("%w: %d, %d", errPass, sent, received)
 		}
@@ -246,72 +262,41 @@ func TestAProcessIsCutOff(t *testing.T) {
 	if word, err := bufio.NewReader(fresh).ReadString('\n'); err != nil || word != "new\n" {
 		t.Errorf("%q, %v", word, err)
 	}
-	if err := gone(t.Context(), name); err != nil || recorded(g.Dir) {
+	if err := gone(t.Context(), c.table); err != nil || recorded(g.Dir) {
 		t.Errorf("what is left: %v, a record %v", err, recorded(g.Dir))
 	}
-	if _, err := os.Stat(moved.Group); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(c.moved.Group); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a control group is left: %v", err)
 	}
-	if now, err := groupAt(p.PID, "any"); err != nil || now.current != moved.Back {
-		t.Errorf("it is in %s, and was in %s: %v", now.current, moved.Back, err)
+	if now, err := groupAt(c.moved.process.PID, "any"); err != nil || now.current != c.moved.Back {
+		t.Errorf("it is in %s, and was in %s: %v", now.current, c.moved.Back, err)
 	}
 	if err := Heal(t.Context(), g.Dir); err != nil {
 		t.Errorf("once more: %v", err)
 	}
 }
 
-// A process with a slow network gets all through, no faster than that. Others are as fast as ever.
+// A process with a slow network gets all through, no faster than that.
 func TestAProcessWithASlowNetwork(t *testing.T) {
-	testkit.NeedRoot(t)
-	testkit.NeedProgram(t, "nft")
-	id := fmt.Sprintf("%08x", rand.Uint32())
-	g := &Ground{Home: &home.Home{Config: home.Config{ID: id}}, Dir: t.TempDir()}
-	if err := g.canCut("slow-network"); err != nil {
-		t.Skipf("needs rules in the kernel: %v", err)
-	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 1+rand.IntN(250), rand.IntN(250)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	p, say, old := talker(t, listener)
-	moved, err := moveOf(p, "howdah-lab-"+id+"-test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := kernelcut.LabTable(id)
-	if _, err := g.begin(Record{Kind: "slow-network", Table: name, Moved: &moved.Moved}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = Heal(context.Background(), g.Dir) })
-	if err := moved.do(); err != nil {
-		t.Fatal(err)
-	}
-	a := apart{table: name, address: netip.MustParseAddr("127.255.255.253"), groups: []group{moved.to}, over: slowly}
-	if a.sockets, err = connections(p.PID); err != nil {
-		t.Fatal(err)
-	}
-	if err := kernelcut.Apply(t.Context(), a.rules()); err != nil {
-		t.Fatal(err)
-	}
+	c := catch(t, "slow-network", slowly)
 	const size = 400 << 10
 	began := time.Now()
-	go fmt.Fprintln(say, strings.Repeat("x", size-1))
-	_ = old.SetReadDeadline(began.Add(patience.For(2 * time.Minute)))
-	if _, err := io.ReadFull(old, make([]byte, size)); err != nil {
+	go fmt.Fprintln(c.say, strings.Repeat("x", size-1))
+	_ = c.old.SetReadDeadline(began.Add(patience.For(2 * time.Minute)))
+	if _, err := io.ReadFull(c.old, make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
 	// What comes at once is 128 KiB, and what comes after it takes four seconds.
 	if took := time.Since(began); took < 2*time.Second {
 		t.Errorf("%d KiB came within %s", size>>10, took)
 	}
-	if sent, _, err := dropped(t.Context(), name); err != nil || sent == 0 {
+	if sent, _, err := dropped(t.Context(), c.table); err != nil || sent == 0 {
 		t.Errorf("%d packets were dropped, %v", sent, err)
 	}
-	if err := Heal(t.Context(), g.Dir); err != nil {
+	if err := Heal(t.Context(), c.ground.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := gone(t.Context(), name); err != nil {
+	if err := gone(t.Context(), c.table); err != nil {
 		t.Error(err)
 	}
 }

@@ -77,9 +77,8 @@ func RunFrozen(t *testing.T, c Config, hold Hold, other func(backup.Access) back
 // begun starts a command as the member's user, in a group of processes of its own.
 func (w *world) begun(command backup.Command) *exec.Cmd {
 	w.Helper()
-	cmd := exec.CommandContext(w.Context(), command.Path, command.Args...)
-	cmd.Dir, cmd.Env = "/", append([]string{"PATH=/usr/bin:/bin"}, command.Env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.server.Credential(), Setpgid: true}
+	cmd := w.command(w.Context(), command)
+	cmd.SysProcAttr.Setpgid = true
 	if err := cmd.Start(); err != nil {
 		w.Fatal(err)
 	}

@@ -135,15 +135,22 @@ func ask(ctx context.Context, config *pgx.ConnConfig, sql string, value *string)
 	return conn.QueryRow(ctx, sql).Scan(value)
 }
 
+// command is one as the member's user.
+func (w *world) command(ctx context.Context, command backup.Command) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, command.Path, command.Args...)
+	cmd.Dir, cmd.Env = "/", append([]string{"PATH=/usr/bin:/bin"}, command.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.server.Credential()}
+	return cmd
+}
+
 // run starts a command as the member's user.
 func (w *world) run(command backup.Command) (out []byte, exit int) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), patience.For(2*within))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, command.Path, command.Args...)
+	cmd := w.command(ctx, command)
 	var printed bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", append([]string{"PATH=/usr/bin:/bin"}, command.Env...), &printed, &printed
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.server.Credential()}
+	cmd.Stdout, cmd.Stderr = &printed, &printed
 	err := cmd.Run()
 	w.secret(printed.String())
 	if failed := new(exec.ExitError); errors.As(err, &failed) && ctx.Err() == nil {
