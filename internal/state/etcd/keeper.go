@@ -65,7 +65,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		if !k.Member.Leading() || !k.due() {
 			continue
 		}
-		if _, err := k.step(ctx, false); err != nil && ctx.Err() == nil {
+		if _, err := k.step(ctx, 0); err != nil && ctx.Err() == nil {
 			k.Log.Warn("keep etcd small", "error", err)
 			k.rest(ctx)
 		}
@@ -125,7 +125,7 @@ func (k *Keeper) old(now time.Time) int64 {
 func (k *Keeper) Plan(ctx context.Context) ([]Deed, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	look, err := k.look(ctx, true)
+	look, err := k.look(ctx, k.Member.server.Server.KV().Rev())
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,9 @@ func (k *Keeper) Plan(ctx context.Context) ([]Deed, error) {
 // It returns what was done, also with an error.
 func (k *Keeper) Mend(ctx context.Context) (done []Deed, err error) {
 	tried := map[string]bool{}
+	asked := k.Member.server.Server.KV().Rev()
 	for ctx.Err() == nil {
-		deed, err := k.step(ctx, true)
+		deed, err := k.step(ctx, asked)
 		if err != nil {
 			return done, err
 		}
@@ -187,8 +188,8 @@ var ErrNoMember = errors.New("there is no such member")
 
 const whyAsked = "asked for"
 
-// step decides and does one deed.
-func (k *Keeper) step(ctx context.Context, asked bool) (Deed, error) {
+// step decides and does one deed. asked is which revision was the newest when a person asked for it, or 0.
+func (k *Keeper) step(ctx context.Context, asked int64) (Deed, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, deedTimeout)
@@ -209,7 +210,7 @@ func (k *Keeper) step(ctx context.Context, asked bool) (Deed, error) {
 	return deed, nil
 }
 
-func (k *Keeper) look(ctx context.Context, asked bool) (Look, error) {
+func (k *Keeper) look(ctx context.Context, asked int64) (Look, error) {
 	members, err := k.Survey(ctx)
 	if err != nil {
 		return Look{}, fmt.Errorf("ask the members of etcd how they are: %w", err)
@@ -218,7 +219,7 @@ func (k *Keeper) look(ctx context.Context, asked bool) (Look, error) {
 	return Look{
 		Now: now, Own: k.own(), Members: members, Revision: k.Member.server.Server.KV().Rev(), Old: k.old(now),
 		Compacted: k.compacted, CompactedAt: k.compactedAt, Left: k.left, Defragged: k.defragged,
-		Busy: k.Busy != nil && k.Busy(ctx), Asked: asked,
+		Busy: k.Busy != nil && k.Busy(ctx), Asked: asked > 0, AskedAt: asked,
 	}, nil
 }
 

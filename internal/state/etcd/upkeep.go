@@ -82,8 +82,10 @@ type Look struct {
 	Defragged   map[uint64]time.Time
 	// Busy says that a failover is under way.
 	Busy bool
-	// Asked says that a person wants it done now, however little it gains.
-	Asked bool
+	// Asked says that a person wants it done now, however little it gains, and AskedAt which revision was
+	// the newest when that person asked.
+	Asked   bool
+	AskedAt int64
 }
 
 // Next returns the next deed. It is pure.
@@ -174,9 +176,17 @@ func (l Look) disarm() Deed {
 // everything again. A gate whose member had just begun to be promoted refuses if it cannot know who
 // led (package gate).
 func (l Look) compact() Deed {
-	if l.urgent() || l.Asked {
+	if l.Asked {
+		// Once, and further than what was there when it was asked for: what was deleted a moment ago is
+		// history too. A compaction by itself a moment ago may have kept that.
+		if l.Compacted < l.AskedAt {
+			return Deed{Kind: Compact, Revision: l.Revision, Why: fmt.Sprintf("%s in use", Bytes(l.self().InUse))}
+		}
+		return Deed{}
+	}
+	if l.urgent() {
 		revision := l.Old
-		if l.full() || l.Asked {
+		if l.full() {
 			revision = l.Revision
 		}
 		if revision > l.Compacted && l.Now.Sub(l.CompactedAt) >= compactAgain {

@@ -37,6 +37,7 @@ func at(texts ...string) []Condition {
 
 func TestNext(t *testing.T) {
 	now := time.Unix(1e9, 0)
+	asked := func(l *Look) { l.Asked, l.AskedAt = true, 9000 }
 	just := func(l *Look) { l.Compacted, l.CompactedAt = 9000, now.Add(-time.Second) }
 	for _, c := range []struct {
 		name    string
@@ -60,7 +61,7 @@ func TestNext(t *testing.T) {
 		{"a failover is under way", at("60/260"), func(l *Look) { l.Busy = true }, "nothing to do"},
 		{"a failover is under way, and nobody can write", at("60/1024 full"), func(l *Look) { l.Busy = true; just(l) }, "defragment s1: 60 MiB of 1024 MiB are in use"},
 		{"alone with much", at("300/700"), func(l *Look) { l.Members[0].Quota *= 2; l.Left = 290 << 20 }, "nothing to do"},
-		{"alone with much, asked", at("300/700"), func(l *Look) { l.Members[0].Quota *= 2; l.Asked = true; just(l) }, "defragment s1: 300 MiB of 700 MiB are in use"},
+		{"alone with much, asked", at("300/700"), func(l *Look) { l.Members[0].Quota *= 2; asked(l); just(l) }, "defragment s1: 300 MiB of 700 MiB are in use"},
 		{"the others first", at("60/260", "60/260", "60/260"), nil, "defragment s2: 60 MiB of 260 MiB are in use"},
 		{"the leader last", at("60/260", "60/60", "60/60"), nil, "move etcd's leadership to s2: s1 is to be defragmented, 60 MiB of 260 MiB are in use"},
 		{"not while another one is away", at("60/260", "60/260", "away"), nil, "nothing to do"},
@@ -75,7 +76,9 @@ func TestNext(t *testing.T) {
 		{"alarm, and what was freed is not counted", at("1000/1024 full"), just, "defragment s1: 1000 MiB of 1024 MiB are in use"},
 		{"alarm, and all is live", at("1000/1024 full"), func(l *Look) { just(l); l.Defragged = map[uint64]time.Time{1: now} }, "nothing to do"},
 		{"an older release has no quota", at("60/260"), func(l *Look) { l.Members[0].Quota = 0 }, "defragment s1: 60 MiB of 260 MiB are in use"},
-		{"asked at rest", at("10/20"), func(l *Look) { l.Asked = true }, "compact the history before revision 9000: 10 MiB in use"},
+		{"asked at rest", at("10/20"), asked, "compact the history before revision 9000: 10 MiB in use"},
+		{"asked a moment after it compacted by itself", at("10/20"), func(l *Look) { asked(l); l.Compacted, l.CompactedAt = 8990, now }, "compact the history before revision 9000: 10 MiB in use"},
+		{"asked, compacted since, and written to", at("10/200"), func(l *Look) { asked(l); just(l); l.Revision = 9100 }, "defragment s1: 10 MiB of 200 MiB are in use"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := Look{Now: now, Own: 1, Members: c.members, Revision: 9000, Old: 8000}
@@ -98,7 +101,7 @@ func TestNext(t *testing.T) {
 
 // A plan names all deeds in the order in which they are done.
 func TestPlan(t *testing.T) {
-	l := Look{Now: time.Unix(1e9, 0), Own: 1, Members: at("900/1024 full", "900/1024", "900/1024"), Revision: 9000, Asked: true}
+	l := Look{Now: time.Unix(1e9, 0), Own: 1, Members: at("900/1024 full", "900/1024", "900/1024"), Revision: 9000, Asked: true, AskedAt: 9000}
 	var got []string
 	for _, d := range l.Plan() {
 		got = append(got, d.id())
