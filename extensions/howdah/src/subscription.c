@@ -27,6 +27,7 @@
 
 #if PG_VERSION_NUM < 160000
 
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"

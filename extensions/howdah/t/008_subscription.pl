@@ -38,7 +38,7 @@ $subscriber->safe_psql('postgres', 'CREATE DATABASE rdsadmin');
 $subscriber->safe_psql('postgres', slurp_file('bootstrap.sql'));
 $subscriber->safe_psql('postgres', 'CREATE ROLE master LOGIN CREATEROLE CREATEDB; GRANT rds_superuser TO master WITH ADMIN OPTION;
 	CREATE ROLE plain LOGIN; CREATE ROLE other LOGIN; GRANT rds_superuser TO other; REVOKE CREATE ON DATABASE postgres FROM PUBLIC;
-	GRANT CREATE ON DATABASE postgres TO master; GRANT CREATE ON SCHEMA public TO master; CREATE TABLE forbidden (i int PRIMARY KEY)');
+	GRANT CREATE ON DATABASE postgres TO master; GRANT CREATE ON SCHEMA public TO master; CREATE TABLE public.forbidden (i int PRIMARY KEY)');
 
 # Run SQL as a user; returns what it printed, or the error.
 sub as
@@ -62,9 +62,9 @@ is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM pg_subscription'), 0
 
 is(as('master', $create), '', 'a master user makes one');
 is($subscriber->safe_psql('postgres', 'SELECT subowner::regrole FROM pg_subscription'), 'master', 'and owns it');
-ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 1 FROM t'), 'the table is copied');
+ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 1 FROM public.t'), 'the table is copied');
 $publisher->safe_psql('postgres', 'INSERT INTO t VALUES (2)');
-ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 2 FROM t'), 'and followed');
+ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 2 FROM public.t'), 'and followed');
 is($subscriber->safe_psql('postgres', "SELECT DISTINCT usename FROM pg_stat_activity WHERE backend_type LIKE 'logical replication%worker' AND usename IS NOT NULL"),
 	'master', 'its worker is the master user');
 
@@ -72,7 +72,7 @@ is($subscriber->safe_psql('postgres', "SELECT DISTINCT usename FROM pg_stat_acti
 my $log = -s $subscriber->logfile;
 as('master', 'ALTER SUBSCRIPTION s ADD PUBLICATION q');
 $subscriber->wait_for_log(qr/permission denied for table forbidden|role "master" cannot SET ROLE to "rdsadmin"/, $log);
-is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM forbidden'), 0, 'a table that the user may not write to gets nothing');
+is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM public.forbidden'), 0, 'a table that the user may not write to gets nothing');
 as('master', 'ALTER SUBSCRIPTION s DROP PUBLICATION q');
 
 # It stays the user's.
@@ -86,15 +86,15 @@ $log = -s $subscriber->logfile;
 asks('trust');
 $publisher->safe_psql('postgres', 'INSERT INTO t VALUES (3)');
 $subscriber->wait_for_log(qr/password is required|password or GSSAPI delegated credentials required|authentication method .* is not allowed/i, $log);
-is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM t'), 2, 'a worker takes nothing without having been asked');
+is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM public.t'), 2, 'a worker takes nothing without having been asked');
 like(as('master', 'ALTER SUBSCRIPTION s REFRESH PUBLICATION'), qr/password/, 'nor does a session');
 asks('scram-sha-256');
-ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 3 FROM t'), 'it goes on when it is asked again');
+ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 3 FROM public.t'), 'it goes on when it is asked again');
 
 # The platform's own are as ever.
 $publisher->safe_psql('postgres', 'CREATE TABLE u (i int PRIMARY KEY); INSERT INTO u VALUES (1); CREATE PUBLICATION r FOR TABLE u');
-$subscriber->safe_psql('postgres', "CREATE TABLE u (i int PRIMARY KEY); CREATE SUBSCRIPTION own CONNECTION '" . $publisher->connstr('postgres') . "' PUBLICATION r");
-ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 1 FROM u'), 'a superuser needs no password');
+$subscriber->safe_psql('postgres', 'CREATE TABLE public.u (i int PRIMARY KEY); CREATE SUBSCRIPTION own CONNECTION ' . quoted($publisher->connstr('postgres')) . ' PUBLICATION r');
+ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 1 FROM public.u'), 'a superuser needs no password');
 $subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION own');
 
 is(as('master', 'DROP SUBSCRIPTION s'), '', 'the user drops it');
