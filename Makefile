@@ -37,6 +37,9 @@ soak: ## random operations and faults on a fleet, for 20 minutes or SOAK=2h; SEE
 pauses: ## failovers while random processes stand still for moments, for 20 minutes or PAUSES=2h (as root)
 	@HOWDAH_TEST_PAUSES=$(or $(PAUSES),20m) scripts/test pauses
 
+test-programs: ## real programs against it, which it installs: Django's and SQLAlchemy's tests, pgbench, Flyway, pools (half an hour; as root)
+	@scripts/test programs
+
 check: ## format, vet and lint: before every commit
 	@scripts/check
 
@@ -68,4 +71,4 @@ bench-ccm: build ## measure failovers with a warm and a cold cache, alternating 
 	@$(GO) build -o bin/bench-ccm ./test/bench/ccm
 	@bin/bench-ccm -howdah $(HOWDAH) $(BENCH_FLAGS)
 
-.PHONY: help up down install build test test-versions soak pauses check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean
+.PHONY: help up down install build test test-versions soak pauses test-programs check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean

@@ -133,7 +133,6 @@ CREATE SUBSCRIPTION s CONNECTION 'host={socket} port={port} user=rdsadmin' PUBLI
 -- sees: must be superuser to create subscriptions|cannot log in from a server|password is required
 
 -- attempt: a subscription with keys of the server, or a file to write
--- since: 16
 -- as: master
 CREATE SUBSCRIPTION s CONNECTION 'user=x password=x sslkeylogfile={dir}/escaped' PUBLICATION p WITH (connect = false);
 CREATE SUBSCRIPTION s CONNECTION 'user=x password=x sslkey={data}/server.key' PUBLICATION p WITH (connect = false);
@@ -144,7 +143,41 @@ ALTER SUBSCRIPTION s SET (slot_name = NONE);
 DROP SUBSCRIPTION s;
 -- sees: permission denied to use the connection option "sslkeylogfile"
 -- sees: permission denied to use the connection option "passfile"
--- sees: must be able to SET ROLE "rdsadmin"
+-- sees: must be able to SET ROLE "rdsadmin"|permission denied to change owner of subscription
+
+-- attempt: a subscription without a password, and one that gets rid of it
+-- as: master
+CREATE SUBSCRIPTION s CONNECTION 'host={socket} port={port} dbname=postgres user=rdsadmin' PUBLICATION p WITH (connect = false);
+CREATE SUBSCRIPTION s CONNECTION 'postgresql://rdsadmin@/postgres?host={socket}&port={port}&password=' PUBLICATION p WITH (connect = false);
+CREATE SUBSCRIPTION s CONNECTION 'host={socket} port={port} user=x password=x' PUBLICATION p WITH (connect = false);
+ALTER SUBSCRIPTION s CONNECTION 'host={socket} port={port} dbname=postgres user=rdsadmin';
+ALTER SUBSCRIPTION s CONNECTION 'host={socket} port={port} dbname=postgres user=rdsadmin password=x';
+ALTER SUBSCRIPTION s REFRESH PUBLICATION;
+ALTER SUBSCRIPTION s ENABLE;
+ALTER SUBSCRIPTION s REFRESH PUBLICATION;
+ALTER SUBSCRIPTION s DISABLE;
+ALTER SUBSCRIPTION s SET (slot_name = NONE);
+DROP SUBSCRIPTION s;
+-- sees: password is required
+-- sees: role "rdsadmin" cannot log in from a server
+
+-- attempt: a subscription that the platform owns, or a plain user makes
+-- as: master
+CREATE SUBSCRIPTION s CONNECTION 'host=127.0.0.1 port={port} user=x password=x' PUBLICATION p WITH (connect = false);
+ALTER SUBSCRIPTION s OWNER TO rdsadmin;
+DO $$ BEGIN EXECUTE 'ALTER SUBSCRIPTION s OWNER TO rdsadmin'; END $$;
+REASSIGN OWNED BY master TO rdsadmin;
+SELECT 'owner: ' || subowner::regrole FROM pg_subscription WHERE subname = 's';
+-- as: plain
+ALTER SUBSCRIPTION s CONNECTION 'host=127.0.0.1 port={port} user=y password=y';
+DROP SUBSCRIPTION s;
+CREATE SUBSCRIPTION of_plain CONNECTION 'host=127.0.0.1 port={port} user=x password=x' PUBLICATION p WITH (connect = false);
+-- as: master
+ALTER SUBSCRIPTION s SET (slot_name = NONE);
+DROP SUBSCRIPTION s;
+-- sees: owner: master
+-- sees: must be owner of subscription s
+-- sees: must be superuser to create subscriptions|permission denied to create subscription
 
 -- attempt: the server as a go-between to others
 -- as: master

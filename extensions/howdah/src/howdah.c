@@ -6,16 +6,15 @@
  * The module gives the master user of a database service what Amazon RDS
  * gives rds_superuser, without superuser rights. Every statement of a user
  * who is not a superuser passes the guards (catalog.c, lock.c, role.c,
- * extension.c, database.c, tablespace.c, event_trigger.c, connection.c) on its
- * way to standard_ProcessUtility; a few
- * that the user may have done are run as the admin role (elevate.c); no
- * function of such a user ever runs with superuser rights (trust.c), and none
- * of them writes to a catalog through a view (catalog_write.c). The
- * platform's roles do not log in from inside of a server (login.c). What
- * holds for all users is that no cancel makes a commit look safer than it is
- * (commit.c), and that nobody but a member of the database confirms one
- * (standby.c), and that a database does not take more storage than it was
- * given (storage.c).
+ * extension.c, database.c, tablespace.c, event_trigger.c, connection.c,
+ * subscription.c) on its way to standard_ProcessUtility; a few that the user
+ * may have done are run as the admin role (elevate.c); no function of such a
+ * user ever runs with superuser rights (trust.c), and none of them writes to a
+ * catalog through a view (catalog_write.c). The platform's roles do not log in
+ * from inside of a server (login.c). What holds for all users is that no cancel
+ * makes a commit look safer than it is (commit.c), and that nobody but a member
+ * of the database confirms one (standby.c), and that a database does not take
+ * more storage than it was given (storage.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -99,6 +98,7 @@ _PG_init(void)
 	howdah_commit_init();
 	howdah_standby_init();
 	howdah_login_init();
+	howdah_subscription_init();
 	howdah_storage_init();
 	howdah_catalog_write_init();
 }
@@ -218,7 +218,8 @@ guard(UtilityCall *call)
 		howdah_guard_database(call) ||
 		howdah_guard_tablespace(call) ||
 		howdah_guard_event_trigger(call) ||
-		howdah_guard_connection(call);
+		howdah_guard_connection(call) ||
+		howdah_guard_subscription(call);
 }
 
 /* run a statement as PostgreSQL, or the next module, would have */

@@ -67,6 +67,7 @@ extern bool howdah_guard_event_trigger(UtilityCall *call);
 extern void howdah_run_between_triggers(UtilityCall *call,
 										void (*run) (UtilityCall *call));
 extern bool howdah_guard_connection(UtilityCall *call);
+extern bool howdah_guard_subscription(UtilityCall *call);
 extern bool howdah_guard_catalog(UtilityCall *call);
 extern bool howdah_guard_lock(UtilityCall *call);
 
@@ -87,6 +88,9 @@ extern void howdah_check_execute(Oid function);
 /* connection.c: what trust.c puts in the place of some functions */
 extern bool howdah_is_connecting(Oid function);
 extern Datum howdah_connect(PG_FUNCTION_ARGS);
+
+/* subscription.c */
+extern void howdah_subscription_init(void);
 
 /* login.c */
 extern void howdah_login_init(void);

@@ -1,0 +1,15 @@
+DO $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'reporting') THEN
+		CREATE ROLE reporting;
+	END IF;
+END
+$$;
+GRANT USAGE ON SCHEMA shop TO reporting;
+GRANT SELECT ON ALL TABLES IN SCHEMA shop TO reporting;
+ALTER DEFAULT PRIVILEGES IN SCHEMA shop GRANT SELECT ON TABLES TO reporting;
+CREATE FUNCTION total_of(c uuid) RETURNS numeric LANGUAGE sql STABLE SECURITY DEFINER SET search_path = shop AS
+	'SELECT sum(total) FROM orders WHERE customer = c';
+CREATE MATERIALIZED VIEW totals AS SELECT id, total_of(id) AS total FROM customers;
+CREATE UNIQUE INDEX ON totals (id);
+REFRESH MATERIALIZED VIEW CONCURRENTLY totals;
