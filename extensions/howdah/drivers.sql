@@ -13,35 +13,38 @@
 
 -- The members of the cluster as this server knows them. Who writes: this server,
 -- if it is no standby. Else whom the agent saw with the leader key a moment ago,
--- else whom WAL comes from, else whom the agent saw last; never this server, which
+-- else whom WAL comes from. Else, if the agent is silent, whom it saw last; never this server, which
 -- may be about to be promoted, but takes no writes yet. seen says when that was
--- known, or when the member was seen otherwise; NULL: nobody saw it.
+-- known, or when the member was seen otherwise; NULL: nobody saw it. The functions
+-- below call this one with the platform's rights. Others may call it, but may not
+-- read the settings: a REVOKE would be in dumps.
 CREATE OR REPLACE FUNCTION pg_catalog.howdah_members(
 	OUT name text, OUT id text, OUT instance text, OUT endpoint text, OUT port integer, OUT own boolean, OUT writer boolean,
 	OUT seen timestamptz, OUT lag_ms double precision, OUT received pg_lsn, OUT applied pg_lsn)
-	RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED SECURITY DEFINER ROWS 8
+	RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL RESTRICTED ROWS 8
 	SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
 	WITH told AS MATERIALIZED (
 		SELECT nullif(current_setting('howdah.topology', true), '')::jsonb AS topology,
 			nullif(current_setting('howdah.seen', true), '')::jsonb AS word,
 			clock_timestamp() AS now, pg_is_in_recovery() AS recovery
+	), heard AS MATERIALIZED (
+		SELECT t.*, coalesce((t.word->>'at')::timestamptz > t.now - interval '5 seconds', false) AS lately FROM told t
 	), placed AS MATERIALIZED (
 		SELECT m.name, m.id, m.instance, m.endpoint, m.port, m.address, m.listen, m.application, m.name = t.topology->>'self' AS own
-		FROM told t, jsonb_to_recordset(t.topology->'members')
+		FROM heard t, jsonb_to_recordset(t.topology->'members')
 			AS m (name text, id text, instance text, endpoint text, port integer, address text, listen integer, application text)
 	), known AS (
-		SELECT 1 AS rank, p.name, t.now AS at FROM told t, placed p WHERE NOT t.recovery AND p.own
+		SELECT 1 AS rank, p.name, t.now AS at FROM heard t, placed p WHERE NOT t.recovery AND p.own
 		UNION ALL
-		SELECT 2, t.word->>'leader', (t.word->>'at')::timestamptz FROM told t
-		WHERE t.recovery AND (t.word->>'at')::timestamptz > t.now - interval '5 seconds'
+		SELECT 2, t.word->>'leader', (t.word->>'at')::timestamptz FROM heard t WHERE t.recovery AND t.lately
 		UNION ALL
-		SELECT 3, p.name, r.last_msg_receipt_time FROM told t, placed p, pg_stat_wal_receiver r
+		SELECT 3, p.name, r.last_msg_receipt_time FROM heard t, placed p, pg_stat_wal_receiver r
 		WHERE t.recovery AND r.status = 'streaming' AND r.sender_host = p.address AND r.sender_port = p.listen
 		UNION ALL
-		SELECT 4, t.word->>'writer', (t.word->>'writer_at')::timestamptz FROM told t WHERE t.recovery
+		SELECT 4, t.word->>'writer', (t.word->>'writer_at')::timestamptz FROM heard t WHERE t.recovery AND NOT t.lately
 	), writing AS (
-		SELECT k.name, k.at FROM known k, told t JOIN placed p ON p.own
+		SELECT k.name, k.at FROM known k, heard t JOIN placed p ON p.own
 		WHERE k.name <> '' AND (NOT t.recovery OR k.name <> p.name) ORDER BY k.rank LIMIT 1
 	), sent AS (
 		SELECT s.application_name, max(s.reply_time) AS at, max(coalesce(extract(epoch FROM s.replay_lag) * 1000, 0))::double precision AS lag,
@@ -57,10 +60,8 @@ BEGIN ATOMIC
 			ELSE (extract(epoch FROM t.now - pg_last_xact_replay_timestamp()) * 1000)::double precision END,
 		CASE WHEN NOT p.own THEN s.received WHEN t.recovery THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_flush_lsn() END,
 		CASE WHEN NOT p.own THEN s.applied WHEN t.recovery THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END
-	FROM told t CROSS JOIN placed p LEFT JOIN writing w ON true LEFT JOIN sent s ON s.application_name = p.application;
+	FROM heard t CROSS JOIN placed p LEFT JOIN writing w ON true LEFT JOIN sent s ON s.application_name = p.application;
 END;
-
-REVOKE ALL ON FUNCTION pg_catalog.howdah_members() FROM PUBLIC;
 
 -- part: aurora
 

@@ -35,7 +35,7 @@ COMMENT ON EXTENSION rds_tools IS 'mine';
 SELECT rds_tools.dbi_resource_id();
 -- sees: must be owner of extension rds_tools
 -- sees: permission denied to change the members of extension "rds_tools"
--- sees: extension "rds_tools" already exists
+-- sees: extension "rds_tools" already exists, skipping
 -- sees: ^db-I1$
 
 -- attempt: code of one's own, run with the platform's rights
@@ -88,6 +88,6 @@ SELECT * FROM pg_catalog.howdah_members();
 SHOW howdah.topology;
 SELECT current_setting('howdah.seen');
 SELECT count(*) FROM pg_settings WHERE name IN ('howdah.topology', 'howdah.seen');
--- sees: permission denied for function howdah_members
--- sees: must be superuser or have privileges of pg_read_all_settings|permission denied to examine "howdah.topology"
+-- sees: (must be superuser or have privileges of pg_read_all_settings|permission denied) to examine "howdah.topology"
+-- sees: (must be superuser or have privileges of pg_read_all_settings|permission denied) to examine "howdah.seen"
 -- sees: ^0$

@@ -15,6 +15,8 @@ $primary->init(allows_streaming => 1, extra => [ '-U', 'rdsadmin' ]);
 $primary->append_conf('postgresql.conf', "shared_preload_libraries = 'howdah'\nwal_receiver_status_interval = 1s\nlog_statement = none\n");
 $primary->start;
 my $standby = PostgreSQL::Test::Cluster->new('db-ONE.m2');
+my $third = PostgreSQL::Test::Cluster->new('db-ONE.m3');
+my %node = (1 => $primary, 2 => $standby, 3 => $third);
 
 # The parts of drivers.sql.
 my %part;
@@ -32,15 +34,15 @@ $primary->safe_psql('postgres', 'CREATE ROLE master LOGIN CREATEROLE CREATEDB; G
 	  . ' CREATE DATABASE app OWNER master');
 $primary->safe_psql('rdsadmin', "CREATE FUNCTION public.howdah_seen(text) RETURNS void LANGUAGE c STRICT AS 'howdah', 'howdah_seen'");
 
-# A second instance, and a third one that nobody has seen yet.
+# A second instance, and a third one that runs much later.
 sub tell
 {
 	my ($node, $kind) = @_;
 	my ($self) = $node->name =~ /(m\d)$/;
 	my @members = map {
-		my ($n, $at) = @$_;
-		qq({"name":"m$n","id":"db-I$n","instance":"shop-$n","endpoint":"shop-$n.x.local","port":5432,"address":"$at->[0]","listen":$at->[1],"application":"db-ONE.m$n"})
-	} ([ 1, [ $primary->host, $primary->port ] ], [ 2, [ $standby->host, $standby->port ] ], [ 3, [ '/nowhere', 1 ] ]);
+		my ($host, $port) = ($node{$_}->host, $node{$_}->port);
+		qq({"name":"m$_","id":"db-I$_","instance":"shop-$_","endpoint":"shop-$_.x.local","port":5432,"address":"$host","listen":$port,"application":"db-ONE.m$_"})
+	} (1 .. 3);
 	$node->append_conf('postgresql.conf', "howdah.cluster = '$kind'\nhowdah.topology = '{\"self\":\"$self\",\"members\":[" . join(',', @members) . "]}'\n");
 	$node->reload;
 	$node->poll_query_until('app', "SELECT current_setting('howdah.cluster') = '$kind'") or die;
@@ -88,7 +90,6 @@ tell($primary, 'aurora');
 $primary->safe_psql('app', $part{common} . $part{aurora}) for (1, 2);
 $primary->backup('backup');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
-$standby->append_conf('postgresql.conf', 'port = ' . $standby->port);
 $standby->start;
 tell($standby, 'aurora');
 $primary->wait_for_catchup($standby);
@@ -142,7 +143,7 @@ answers($standby, 'topology', 'shop-2|t||t|t', 'and knows itself');
 
 # A Multi-AZ DB cluster.
 $primary = $standby;
-my $reader = PostgreSQL::Test::Cluster->new('db-ONE.m1');
+my $reader = $third;
 tell($primary, 'multi-az');
 $primary->safe_psql('app', $part{common} . $part{'multi-az'}) for (1, 2);
 answers($primary, 'is_aurora', 'f', 'the writer of a Multi-AZ DB cluster');
@@ -156,23 +157,26 @@ answers($primary, 'regproc', 'rds_tools.show_topology', 'the writer of a Multi-A
 answers($primary, 'exists', '', 'is no Aurora');
 $primary->backup('again');
 $reader->init_from_backup($primary, 'again', has_streaming => 1);
-$reader->append_conf('postgresql.conf', 'port = ' . $reader->port);
 $reader->start;
 tell($reader, 'multi-az');
 $primary->wait_for_catchup($reader);
 answers($reader, 'is_multi_az', 'db-I2', 'a reader of a Multi-AZ DB cluster');
 answers($reader, 'source', 'db-I2', 'a reader of a Multi-AZ DB cluster');
-answers($reader, 'dbi', 'db-I1|shop-1', 'a reader of a Multi-AZ DB cluster');
+answers($reader, 'dbi', 'db-I3|shop-3', 'a reader of a Multi-AZ DB cluster');
 $primary->stop('immediate');
 $reader->poll_query_until('app', q{SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')}) or die;
 answers($reader, 'source', 'unknown', 'a reader that does not know who writes');
 $reader->promote;
 answers($reader, 'source', '', 'promoted');
-answers($reader, 'is_multi_az', 'db-I1', 'promoted');
+answers($reader, 'is_multi_az', 'db-I3', 'promoted');
 
 # It is an extension, for dumps and for who creates it.
-my ($code, undef, $err) = $reader->psql('app', 'CREATE EXTENSION IF NOT EXISTS rds_tools', extra_params => [ '-U', 'master' ]);
-is($code, 0, 'it may be created again');
+my ($code, $err);
+for my $sql ('CREATE EXTENSION rds_tools', 'CREATE EXTENSION IF NOT EXISTS rds_tools', 'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rds_tools TO plain')
+{
+	($code, undef, $err) = $reader->psql('app', $sql, extra_params => [ '-U', 'master' ]);
+	is($code, 0, "as on RDS: $sql") or diag($err);
+}
 my $dump = '';
 IPC::Run::run([ 'pg_dump', '-U', 'master', '-d', $reader->connstr('app') ], '>', \$dump) or die;
 is(join(' ', sort($dump =~ /^(?:CREATE|ALTER|GRANT|COMMENT).*/mg)), 'CREATE EXTENSION IF NOT EXISTS rds_tools WITH SCHEMA pg_catalog;', 'what a dump has of it');
@@ -185,7 +189,7 @@ like($err, qr/the schema rds_tools belongs to somebody else/, 'somebody else has
 is($reader->safe_psql('other', q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'rds_tools'::regnamespace}), 0, 'and keeps it');
 
 # Nobody else says what is true, and an instance that was a cluster is none.
-for my $sql ('SELECT * FROM howdah_members()', q{SET howdah.topology = ''}, q{SET howdah.cluster = 'aurora'}, q{SET rds.extensions = 'x'}, q{ALTER DATABASE app SET rds.extensions = 'x'},
+for my $sql (q{SET howdah.topology = ''}, q{SET howdah.cluster = 'aurora'}, q{SET rds.extensions = 'x'}, q{ALTER DATABASE app SET rds.extensions = 'x'},
 	'DROP EXTENSION rds_tools', 'DROP SCHEMA rds_tools CASCADE', 'CREATE FUNCTION rds_tools.f() RETURNS int LANGUAGE sql AS $$SELECT 1$$')
 {
 	($code, undef, $err) = $reader->psql('app', $sql, extra_params => [ '-U', 'master' ]);
