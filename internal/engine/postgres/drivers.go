@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -37,9 +37,7 @@ func driversSQL(kind member.ClusterKind) string {
 
 // driversSerial is the number of what driversSQL makes.
 func driversSerial(kind member.ClusterKind) int64 {
-	sum := fnv.New32a()
-	sum.Write([]byte(driversSQL(kind)))
-	return int64(sum.Sum32())
+	return int64(crc32.ChecksumIEEE([]byte(driversSQL(kind))))
 }
 
 // ErrNoTopology says that a server runs with a module that knows no clusters.
