@@ -30,6 +30,9 @@ test: ## all tests: unit, engines, faults, journeys (35 minutes at most; as root
 test-versions: ## what depends on PostgreSQL's version: engines, extension, faults and journeys on 17 and 18, and assertions (as root)
 	@scripts/test versions
 
+test-drivers: ## AWS's driver wrappers for Java, Python and Node.js through ten failovers each (ten minutes; as root)
+	@scripts/test drivers
+
 soak: ## random operations and faults on a fleet, for 20 minutes or SOAK=2h; SEED=7 REPLAY=file SHRINK=30m (as root)
 	@HOWDAH_SOAK=$(or $(SOAK),20m) HOWDAH_SOAK_SEED=$(SEED) HOWDAH_SOAK_REPLAY=$(abspath $(REPLAY)) HOWDAH_SOAK_SHRINK=$(SHRINK) \
 		HOWDAH_SOAK_DIR=$(CURDIR)/bin scripts/test soak
@@ -71,4 +74,4 @@ bench-ccm: build ## measure failovers with a warm and a cold cache, alternating 
 	@$(GO) build -o bin/bench-ccm ./test/bench/ccm
 	@bin/bench-ccm -howdah $(HOWDAH) $(BENCH_FLAGS)
 
-.PHONY: help up down install build test test-versions soak pauses test-programs check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean
+.PHONY: help up down install build test test-versions test-drivers soak pauses test-programs check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean

@@ -14,3 +14,9 @@ var Bootstrap string
 //
 //go:embed ccm/ccm--1.0.sql
 var Cache string
+
+// Drivers makes what AWS's drivers ask a cluster's servers, in parts: its head says which database
+// takes which.
+//
+//go:embed howdah/drivers.sql
+var Drivers string

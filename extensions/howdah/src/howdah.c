@@ -81,6 +81,7 @@ _PG_init(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("howdah must be loaded via shared_preload_libraries")));
 
+	howdah_topology_init();		/* its settings, before the prefix is reserved */
 	define_settings();
 
 	/*

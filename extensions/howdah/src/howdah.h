@@ -104,6 +104,9 @@ extern void howdah_storage_utility(UtilityCall *call);
 extern void howdah_storage_function(Oid function);
 extern void howdah_storage_namespace(void);
 
+/* topology.c */
+extern void howdah_topology_init(void);
+
 /* commit.c */
 extern void howdah_commit_init(void);
 extern void howdah_commit_utility(UtilityCall *call,

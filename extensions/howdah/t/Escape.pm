@@ -20,7 +20,8 @@ sub new
 	my $dir = PostgreSQL::Test::Utils::tempdir();
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'howdah, ccm'\nccm.enabled = on\n"
 		  . "listen_addresses = '127.0.0.1'\nlog_connections = on\nautovacuum = off\nlog_statement = none\n"
-		  . "max_prepared_transactions = 2\nwal_level = logical\nmax_wal_senders = 2\n");
+		  . "max_prepared_transactions = 2\nwal_level = logical\nmax_wal_senders = 2\n"
+		  . qq(howdah.cluster = 'multi-az'\nhowdah.topology = '{"self":"m1","members":[{"name":"m1","id":"db-I1","instance":"shop-1","endpoint":"shop-1.local"}]}'\n));
 	my $self = bless { node => $node, dir => $dir }, $class;
 	$self->log_in_as_in_production;
 	$node->start;
@@ -28,6 +29,7 @@ sub new
 	$self->admin('postgres', 'CREATE DATABASE rdsadmin');
 	$self->admin($_, slurp_file('bootstrap.sql')) for ('template1', 'postgres', 'rdsadmin');
 	$self->set_cache_management_up;
+	$self->have_drivers_answered;
 	$self->admin('postgres', "CREATE ROLE master LOGIN CREATEROLE CREATEDB PASSWORD '$password{master}';"
 		  . "CREATE ROLE plain LOGIN PASSWORD '$password{plain}'; GRANT rds_superuser TO master WITH ADMIN OPTION");
 	$self->admin('postgres', "ALTER DATABASE $_ OWNER TO master") for ('postgres', 'template1');
@@ -66,6 +68,14 @@ sub set_cache_management_up
 	$self->admin($_, "$aurora $prewarm") for ('template1', 'postgres');
 	$self->admin('rdsadmin', 'CREATE EXTENSION ccm; CREATE SCHEMA howdah_cache; GRANT USAGE ON SCHEMA howdah_cache TO rdsmon;'
 		  . ' CREATE EXTENSION pg_buffercache SCHEMA howdah_cache; GRANT USAGE ON SCHEMA ccm TO rdsrepladmin; GRANT EXECUTE ON FUNCTION ccm.pull TO rdsrepladmin');
+}
+
+# Functions as internal/engine/postgres/drivers.go makes them, of both kinds of cluster.
+sub have_drivers_answered
+{
+	my ($self) = @_;
+	$self->admin($_, slurp_file('drivers.sql')) for ('template1', 'postgres');
+	$self->admin('rdsadmin', "CREATE FUNCTION public.howdah_seen(text) RETURNS void LANGUAGE c STRICT AS 'howdah', 'howdah_seen'");
 }
 
 # Run a program with psql's arguments; what it says is for the caller to judge.

@@ -30,6 +30,7 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 		Tier: seat.Tier, Boost: m.Boost, NoFailover: m.Barred, NoSync: m.NoSync, RequireTLS: want.RequireTLS, IAMAuth: want.IAMAuth,
 		Parameters: memberParameters(want, seat, usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
 		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
+		Topology:  topology(want, layout),
 		Owner:     want.Owner, Encrypted: want.Encrypted, Archive: want.Archive, Copy: m.Copy,
 	}
 	if slices.Contains(layout.Warm, m.Name) {
@@ -60,6 +61,31 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 		a.Want = member.Stopped
 	}
 	return a
+}
+
+// topology says who belongs to a cluster: the members that have a seat of an instance. While one
+// takes another's place, both are there.
+func topology(want Database, layout Layout) *member.Topology {
+	if want.Cluster == "" {
+		return nil
+	}
+	t := &member.Topology{Kind: want.Cluster, Members: []member.ClusterSeat{}}
+	for _, m := range layout.Members {
+		at := slices.IndexFunc(want.Seats, func(s Seat) bool { return s.Key == m.Seat })
+		if at < 0 || m.Leaving {
+			continue
+		}
+		seat := want.Seats[at]
+		application := m.Name
+		if m.OwnName {
+			application = patroni.OwnName(want.ID, m.Name)
+		}
+		t.Members = append(t.Members, member.ClusterSeat{
+			Name: m.Name, ID: seat.Key, Instance: seat.Instance, Endpoint: seat.Endpoint, Port: seat.Port,
+			Address: m.Address, Listen: m.Port, Application: application,
+		})
+	}
+	return t
 }
 
 func usable(class, host int64) int64 {

@@ -62,6 +62,9 @@ type Database struct {
 	// directly or through others.
 	Admits []string
 
+	// Cluster is what drivers take the database for; "": for no cluster.
+	Cluster member.ClusterKind
+
 	// Change, Reboot and Failover count requests: see Layout for those done.
 	Change, Reboot, Failover int64
 	FailoverSeat             string
@@ -76,6 +79,9 @@ type Seat struct {
 	Key    string
 	Zone   string
 	Limits member.Limits
+	// Instance is the name of that DB instance, and Endpoint and Port are where clients reach it.
+	Instance, Endpoint string
+	Port               int
 	// Authority signs the server's certificate; "" means the home's own authority.
 	Authority  string
 	Tier       int

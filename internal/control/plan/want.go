@@ -64,7 +64,10 @@ func ShapeOf(i spec.Instance, links Links) Database {
 // each count changes that need a restart, and a seat's Restart is the sum of both.
 func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database {
 	d := common(c.Common, links)
-	d.SpreadZones = c.MultiAZ()
+	d.SpreadZones, d.Cluster = c.MultiAZ(), member.AuroraCluster
+	if c.MultiAZ() {
+		d.Cluster = member.MultiAZCluster
+	}
 	memory, storage, cpus := c.SharedMemory, int64(0), 0
 	for _, i := range byAge(instances) {
 		if i.Deleting {
@@ -72,6 +75,7 @@ func ForCluster(c spec.Cluster, instances []spec.Instance, links Links) Database
 		}
 		seat := instanceSeat(i)
 		seat.Key, seat.Zone, seat.Tier = i.ResourceID, i.Zone, i.Tier
+		seat.Instance, seat.Endpoint, seat.Port = i.Name, i.ServedAt(), i.Port
 		seat.NoFailover = spec.Setting(i.Tags, spec.Promotable) == "false"
 		seat.Reboot, seat.Restart = i.Reboot, i.Restart+c.Restart
 		seat.Values = links.Groups.ofMember(c, i)

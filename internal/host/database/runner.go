@@ -14,6 +14,7 @@ import (
 	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/cut"
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/drivers"
 	"howdah/internal/host/database/guard"
 	"howdah/internal/host/database/keys"
 	"howdah/internal/host/database/origin"
@@ -47,6 +48,7 @@ type runner struct {
 
 	probe  *probe.Prober
 	warmth *warmth.Keeper
+	driver *drivers.Keeper
 	wal    *walahead.Reader
 	leases *watchdog.Lease
 	logs   *logKeeper
@@ -89,6 +91,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 	r := &runner{Member: m, host: a, dataDir: filepath.Join(m.Dir(), patroni.DataDir), patroni: &m.Leader, postmaster: &m.Server}
 	r.probe, r.logs = probe.New(a.Agent, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
 	r.warmth = warmth.New(a.Agent, m.ID, r.probe, &a.warming)
+	r.driver = drivers.New(a.Agent, m.ID, r.probe)
 	r.wal = &walahead.Reader{Agent: a.Agent, Member: m.ID, DataDir: r.dataDir, Probe: r.probe}
 	r.leases = &watchdog.Lease{Agent: a.Agent, Patience: a.leasePatience, Tell: func(p proc.Process, look watchdog.LeaseLook) {
 		r.Do(func(context.Context) { r.endHung(p, look) })
@@ -111,7 +114,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 
 // Beside are those who look at the database.
 func (r *runner) Beside() []func(context.Context) {
-	return []func(context.Context){r.probe.Run, r.warmth.Run, r.wal.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run, r.unbar}
+	return []func(context.Context){r.probe.Run, r.warmth.Run, r.driver.Run, r.wal.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run, r.unbar}
 }
 
 // Told has a configuration rendered that says something else, and started at once what

@@ -89,6 +89,8 @@ type Assignment struct {
 	// Copy is a backup of the database that a standby without data may begin with; nil: it copies
 	// the files of its primary.
 	Copy *Copy `json:"copy,omitempty"`
+	// Topology says who belongs to the cluster that the member is of; nil: it is of none.
+	Topology *Topology `json:"topology,omitempty"`
 	// Seal proves that the home wrote this assignment for this host (package seal). It does not
 	// change how the member runs. "" comes from a control plane of an older release.
 	Seal string `json:"seal,omitempty"`

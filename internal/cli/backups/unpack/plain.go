@@ -100,7 +100,8 @@ name in the place of root in pg_ident.conf.
 %s%s- Settings of the parameter group are not here, but what was set for roles and databases is.
   Extensions need their packages, and collations the locales of this machine.
 - Before pg_upgrade, in each database: DROP FUNCTION IF EXISTS pg_catalog.aurora_ccm_status(); and in
-  the database rdsadmin, DROP SCHEMA IF EXISTS ccm CASCADE; their library is Howdah's.
+  the database rdsadmin, DROP SCHEMA IF EXISTS ccm CASCADE; and DROP FUNCTION IF EXISTS
+  public.howdah_seen(text); their libraries are Howdah's.
 - What users stored is here, also passwords in subscriptions and in user mappings of foreign servers.
 - Nothing is encrypted.
 `, about.User, strings.Join(note.Databases, ", "), roles(note), passwords(about))

@@ -1,0 +1,120 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"howdah/extensions"
+	"howdah/internal/model/member"
+)
+
+// driversMark begins the names of the rows of the settings table that keep which databases answer
+// drivers. An upgrade to another major version leaves the row, and not what it says: so the version
+// is in the name.
+const driversMark = "drivers"
+
+// seenFunction is how the module is told (extensions/howdah/src/topology.c).
+const seenFunction = `CREATE OR REPLACE FUNCTION public.howdah_seen(text) RETURNS void LANGUAGE c STRICT AS 'howdah', 'howdah_seen'`
+
+// driversSQL makes what drivers ask a cluster of a kind, in one database.
+func driversSQL(kind member.ClusterKind) string {
+	sql := ""
+	for _, part := range strings.Split(extensions.Drivers, "\n-- part: ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		if name == "common" || name == string(kind) {
+			sql += text
+		}
+	}
+	return sql
+}
+
+// driversSerial is the number of what driversSQL makes.
+func driversSerial(kind member.ClusterKind) int64 {
+	return int64(crc32.ChecksumIEEE([]byte(driversSQL(kind))))
+}
+
+// ErrNoTopology says that a server runs with a module that knows no clusters.
+var ErrNoTopology = errors.New("its module is of an older release, and is loaded anew when PostgreSQL starts next")
+
+// DriverDatabases returns the databases that do not answer drivers yet, or not as this release has
+// them answer. It also makes what SetSeen calls. conn must be rdsadmin's, on the platform's database
+// of a primary.
+func DriverDatabases(ctx context.Context, conn *pgx.Conn, kind member.ClusterKind) ([]Database, error) {
+	var knows, told bool
+	err := conn.QueryRow(ctx, "SELECT current_setting('howdah.cluster', true) IS NOT NULL, to_regprocedure('public.howdah_seen(text)') IS NOT NULL").Scan(&knows, &told)
+	if err == nil && !knows {
+		err = ErrNoTopology
+	}
+	if err == nil && !told {
+		_, err = conn.Exec(ctx, seenFunction)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
+	}
+	rows, err := conn.Query(ctx, `SELECT d.oid, d.datname::text FROM pg_catalog.pg_database d
+		WHERE d.datallowconn AND d.datconnlimit <> -2 AND d.datname <> 'rdsadmin'
+		AND NOT EXISTS (SELECT FROM public.howdah_done WHERE what = `+driversRow("d.oid")+` AND serial = $1) ORDER BY d.oid`, driversSerial(kind))
+	if err != nil {
+		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
+	}
+	lacking, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Database])
+	if err != nil {
+		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
+	}
+	return lacking, nil
+}
+
+// driversRow is the name of a database's row, as SQL.
+func driversRow(oid string) string {
+	return "concat_ws(' ', '" + driversMark + "', current_setting('server_version_num')::integer / 10000, " + oid + ")"
+}
+
+// SetUpDrivers has one database answer drivers. conn must be rdsadmin's, on that database of a
+// primary. It is idempotent.
+func SetUpDrivers(ctx context.Context, conn *pgx.Conn, kind member.ClusterKind) error {
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, driversSQL(kind), pgx.QueryExecModeSimpleProtocol)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("have a database answer drivers: %w", err)
+	}
+	return nil
+}
+
+// DriversSetUp records that databases answer drivers, and forgets those that are gone. conn must be
+// rdsadmin's, on the platform's database of a primary.
+func DriversSetUp(ctx context.Context, conn *pgx.Conn, kind member.ClusterKind, databases []uint32) error {
+	_, err := conn.Exec(ctx, `WITH gone AS (DELETE FROM public.howdah_done WHERE what LIKE '`+driversMark+` %'
+		AND what NOT IN (SELECT `+driversRow("d.oid")+` FROM pg_catalog.pg_database d))
+		INSERT INTO public.howdah_done (what, serial) SELECT `+driversRow("oid")+`, $1 FROM unnest($2::oid[]) AS oid
+		ON CONFLICT (what) DO UPDATE SET serial = excluded.serial, at = now()`, driversSerial(kind), databases)
+	if err != nil {
+		return fmt.Errorf("record which databases answer drivers: %w", err)
+	}
+	return nil
+}
+
+// SetSeen tells a server, primary or standby, what its agent sees of the cluster. A restart of the
+// server forgets it. conn must be rdsadmin's, on the platform's database. The error wraps
+// ErrNoTopology while no primary has made what it calls.
+func SetSeen(ctx context.Context, conn *pgx.Conn, seen member.Seen) error {
+	text, err := json.Marshal(seen)
+	if err == nil {
+		_, err = conn.Exec(ctx, "SELECT public.howdah_seen($1)", string(text))
+	}
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42883" { // undefined_function
+		err = ErrNoTopology
+	}
+	if err != nil {
+		return fmt.Errorf("tell a server of its cluster: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+// Package drivers has the servers of a cluster answer what AWS's drivers ask: which instances there
+// are, and which of them writes. A primary is given the functions, in every database. Every member's
+// server is told, once a second, what etcd says of the others. Nothing of it is needed for the
+// database to work, so nothing waits for it.
+package drivers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"howdah/internal/engine/postgres"
+	"howdah/internal/host/agent"
+	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/probe"
+	"howdah/internal/host/pace"
+	"howdah/internal/model/member"
+	"howdah/internal/model/patroni"
+	"howdah/internal/state"
+)
+
+const (
+	// every is how often a server is told. What it is told holds for five seconds (drivers.sql).
+	every = time.Second
+	// within is how long an answer is waited for.
+	within = 5 * time.Second
+	// againEvery is how often it looks for databases that do not answer yet.
+	againEvery = 5 * time.Second
+	// keep is for how long a member is told of that nobody sees any more: drivers leave it out then.
+	keep = 5 * time.Minute
+)
+
+// Keeper sees to one member.
+type Keeper struct {
+	agent *agent.Agent
+	id    string
+	probe *probe.Prober
+
+	// All below belongs to the goroutine of Run.
+	conn  *pgx.Conn // as rdsadmin, on the platform's database
+	seen  member.Seen
+	again time.Time // when it looks for databases next
+	wrong string    // what was told in the log last
+}
+
+// New returns the keeper of a member, which a prober looks at.
+func New(a *agent.Agent, id string, p *probe.Prober) *Keeper {
+	return &Keeper{agent: a, id: id, probe: p}
+}
+
+// Run sees to it until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	defer k.drop()
+	for pace.Sleep(ctx, every) {
+		target, sight := k.probe.Target(), k.probe.Last()
+		if target.Topology == nil || !sight.Ready {
+			k.drop()
+			k.again = time.Time{}
+			continue
+		}
+		err := k.tell(ctx, target)
+		if err == nil && !sight.Facts.InRecovery && !time.Now().Before(k.again) {
+			k.again = time.Now().Add(againEvery)
+			err = k.prepare(ctx, target)
+		}
+		k.complain(ctx, err)
+	}
+}
+
+// complain leaves word of what goes wrong, once. That no primary has made the functions yet is no
+// error: it is about to.
+func (k *Keeper) complain(ctx context.Context, err error) {
+	text := ""
+	if err != nil && !errors.Is(err, postgres.ErrNoTopology) {
+		text = err.Error()
+	}
+	if text != "" && text != k.wrong && ctx.Err() == nil {
+		k.agent.Log.Warn("what drivers ask is not answered as it should be", "member", k.id, "error", text)
+	}
+	k.wrong = text
+}
+
+func (k *Keeper) drop() {
+	if k.conn != nil {
+		hangUp(k.conn)
+		k.conn = nil
+	}
+}
+
+// hangUp ends a session. A server that stands still is not waited for.
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn.Close(ctx)
+}
+
+// tell tells the server what etcd says. While etcd does not answer, the server goes by what it knows
+// itself. On a primary, the first look makes what is called here.
+func (k *Keeper) tell(ctx context.Context, target member.Assignment) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if err := k.look(ctx, target.Scope); err != nil {
+		return err
+	}
+	if err := k.connect(ctx, target); err != nil {
+		return err
+	}
+	if k.seen.At.IsZero() {
+		return nil // etcd is not connected yet
+	}
+	err := postgres.SetSeen(ctx, k.conn, k.seen)
+	if errors.Is(err, postgres.ErrNoTopology) {
+		return nil
+	}
+	if err != nil {
+		k.drop()
+	}
+	return err
+}
+
+// look reads who leads, and who runs.
+func (k *Keeper) look(ctx context.Context, scope string) error {
+	if k.agent.Store == nil {
+		return nil
+	}
+	ctx, cancel := state.Within(ctx)
+	defer cancel()
+	answer, err := k.agent.Store.Client.Txn(ctx).Then(
+		clientv3.OpGet(patroni.LeaderKey(scope)), clientv3.OpGet(patroni.MembersPrefix(scope), clientv3.WithPrefix())).Commit()
+	if err != nil {
+		return fmt.Errorf("read who belongs to %s: %w", scope, err)
+	}
+	leader, running := "", []string{}
+	for _, kv := range answer.Responses[0].GetResponseRange().Kvs {
+		leader = patroni.MemberName(string(kv.Value))
+	}
+	for _, kv := range answer.Responses[1].GetResponseRange().Kvs {
+		if m, err := patroni.ParseMember(kv.Value); err == nil && m.State == "running" {
+			running = append(running, patroni.MemberName(state.Tail(string(kv.Key), patroni.MembersPrefix(scope))))
+		}
+	}
+	k.seen = next(k.seen, leader, running, time.Now().UTC())
+	return nil
+}
+
+// next is what is seen after a look.
+func next(before member.Seen, leader string, running []string, now time.Time) member.Seen {
+	s := member.Seen{At: now, Leader: leader, Writer: before.Writer, WriterAt: before.WriterAt, Members: map[string]time.Time{}}
+	maps.Copy(s.Members, before.Members)
+	maps.DeleteFunc(s.Members, func(_ string, at time.Time) bool { return now.Sub(at) > keep })
+	for _, name := range running {
+		s.Members[name] = now
+	}
+	if leader != "" {
+		s.Writer, s.WriterAt = leader, now
+	}
+	return s
+}
+
+// connect keeps a session in the platform's database.
+func (k *Keeper) connect(ctx context.Context, target member.Assignment) (err error) {
+	if k.conn == nil || k.conn.IsClosed() {
+		k.conn, err = k.admin(ctx, target, "rdsadmin")
+	}
+	if err != nil {
+		k.conn = nil
+	}
+	return err
+}
+
+// prepare has the databases of a primary answer that do not yet.
+func (k *Keeper) prepare(ctx context.Context, target member.Assignment) error {
+	if k.conn == nil {
+		return nil
+	}
+	kind := target.Topology.Kind
+	lacking, err := k.lacking(ctx, kind)
+	if err != nil || len(lacking) == 0 {
+		return err
+	}
+	var done []uint32
+	for _, d := range lacking {
+		bad := k.prepareDatabase(ctx, target, d.Name)
+		if bad == nil {
+			done = append(done, d.OID)
+		}
+		err = errors.Join(err, bad)
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return errors.Join(err, postgres.DriversSetUp(ctx, k.conn, kind, done))
+}
+
+func (k *Keeper) lacking(ctx context.Context, kind member.ClusterKind) ([]postgres.Database, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	all, err := postgres.DriverDatabases(ctx, k.conn, kind)
+	if err != nil && !errors.Is(err, postgres.ErrNoTopology) {
+		k.drop()
+	}
+	return all, err
+}
+
+func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*within)
+	defer cancel()
+	conn, err := k.admin(ctx, target, name)
+	if err != nil {
+		return err
+	}
+	defer hangUp(conn)
+	if err := postgres.SetUpDrivers(ctx, conn, target.Topology.Kind); err != nil {
+		return fmt.Errorf("database %q: %w", name, err)
+	}
+	return nil
+}
+
+// admin connects as rdsadmin. Nothing waits long there: neither for locks, nor for answers, nor for
+// standbys. What is made there is made again by the next primary, if that has not received it. What
+// is said once a second stays out of the log, whatever users log.
+func (k *Keeper) admin(ctx context.Context, target member.Assignment, database string) (*pgx.Conn, error) {
+	config, err := dial.AdminConfig(k.agent, target)
+	if err != nil {
+		return nil, err
+	}
+	config.Database = database
+	for name, value := range map[string]string{
+		"search_path": "pg_catalog", "lock_timeout": "100ms", "statement_timeout": "5s", "synchronous_commit": "local",
+		"log_statement": "none", "log_duration": "off", "log_min_duration_statement": "-1", "log_min_duration_sample": "-1", "log_transaction_sample_rate": "0",
+	} {
+		config.RuntimeParams[name] = value
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect as administrator to %q: %w", database, err)
+	}
+	return conn, nil
+}
