@@ -38,6 +38,8 @@ typedef struct Grant
 
 static const Grant grants[] = {
 	{"amcheck", ProcedureRelationId, NULL},
+	{"aws_commons", ProcedureRelationId, NULL},
+	{"aws_s3", ProcedureRelationId, NULL},
 	{"dblink", ForeignDataWrapperRelationId, "dblink_fdw"},
 	{"mysql_fdw", ForeignDataWrapperRelationId, "mysql_fdw"},
 	{"oracle_fdw", ForeignDataWrapperRelationId, "oracle_fdw"},
