@@ -124,12 +124,12 @@ func (a *Host) openSource(ctx context.Context, id string, from member.Restore) (
 
 // parameters are the settings of a member alone.
 func (a *Host) parameters(as member.Assignment) map[string]string {
-	if as.Archive == nil || a.engine == nil {
-		return as.Parameters
-	}
 	all := map[string]string{}
 	maps.Copy(all, as.Parameters)
-	maps.Copy(all, spec.ArchiveParameters(a.engine.ArchiveCommand(backup.Place{Dir: a.backupDir(as.ID)})))
+	all[spec.AgentSocketSetting] = a.exchangeSocket(as.ID)
+	if as.Archive != nil && a.engine != nil {
+		maps.Copy(all, spec.ArchiveParameters(a.engine.ArchiveCommand(backup.Place{Dir: a.backupDir(as.ID)})))
+	}
 	return all
 }
 
