@@ -41,6 +41,8 @@ static const Grant grants[] = {
 	{"aws_commons", ProcedureRelationId, NULL},
 	{"aws_s3", ProcedureRelationId, NULL},
 	{"dblink", ForeignDataWrapperRelationId, "dblink_fdw"},
+	{"log_fdw", ForeignDataWrapperRelationId, "log_fdw"},
+	{"log_fdw", ProcedureRelationId, NULL},
 	{"mysql_fdw", ForeignDataWrapperRelationId, "mysql_fdw"},
 	{"oracle_fdw", ForeignDataWrapperRelationId, "oracle_fdw"},
 	{"pg_stat_statements", ProcedureRelationId, "pg_stat_statements_reset"},

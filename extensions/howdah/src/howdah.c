@@ -16,7 +16,8 @@
  * (commit.c), and that nobody but a member of the database confirms one
  * (standby.c), and that a database does not take more storage than it was
  * given (storage.c). For what users may have done outside of the database there
- * is the agent of the host (agent.c): exports and imports (s3.c).
+ * is the agent of the host (agent.c): exports and imports (s3.c). They read the
+ * server's log, and no other file (log.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -61,7 +62,7 @@ static const char default_extensions[] =
 "btree_gist, citext, cube, "
 "dblink, dict_int, dict_xsyn, earthdistance, fuzzystrmatch, hstore, "
 "hstore_plperl, insert_username, intagg, intarray, isn, jsonb_plperl, lo, "
-"ltree, moddatetime, pg_buffercache, pg_freespacemap, pg_prewarm, "
+"log_fdw, ltree, moddatetime, pg_buffercache, pg_freespacemap, pg_prewarm, "
 "pg_stat_statements, pg_trgm, pg_visibility, pgcrypto, pgrowlocks, "
 "pgstattuple, plperl, plpgsql, pltcl, postgres_fdw, refint, seg, sslinfo, "
 "tablefunc, tcn, tsm_system_rows, tsm_system_time, unaccent, uuid-ossp";

@@ -11,6 +11,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/admin/client"
 	"howdah/internal/admin/client/testserver"
+	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/bucket"
 	"howdah/internal/model/spec"
@@ -77,15 +78,15 @@ func TestTheLifeOfARole(t *testing.T) {
 
 	// A database has the first one, and may not lose it by accident.
 	in := &rds.CreateDBInstanceMessage{
-		DBInstanceIdentifier: "orders", DBInstanceClass: "db.t3.micro", Engine: "postgres", AllocatedStorage: wire.Some(int32(20)),
+		DBInstanceIdentifier: wire.Some("orders"), DBInstanceClass: wire.Some("db.t3.micro"), Engine: wire.Some("postgres"), AllocatedStorage: wire.Some(int32(20)),
 		MasterUsername: wire.Some("app"), MasterUserPassword: wire.Some("secret-password"), MultiAZ: wire.Some(false),
 	}
 	if err := w.Client.RDS(t.Context(), "CreateDBInstance", in, &rds.CreateDBInstanceResult{}); err != nil {
 		t.Fatal(err)
 	}
-	role := &rds.AddRoleToDBInstanceMessage{DBInstanceIdentifier: "orders", RoleArn: wire.Some(made.ARN), FeatureName: wire.Some("s3Export")}
+	role := &rds.AddRoleToDBInstanceMessage{DBInstanceIdentifier: wire.Some("orders"), RoleArn: wire.Some(made.ARN), FeatureName: wire.Some("s3Export")}
 	testkit.Eventually(t, 30*time.Second, func() error {
-		return w.Client.RDS(t.Context(), "AddRoleToDBInstance", role, &struct{}{})
+		return w.Client.RDS(t.Context(), "AddRoleToDBInstance", role, &front.Void{})
 	})
 	list := must[admin.RoleListAnswer](w, admin.VerbRoleList, admin.Nothing{}).Roles
 	if len(list) != 2 || list[0].Account != "000000000009" || len(list[0].Databases) != 0 {
