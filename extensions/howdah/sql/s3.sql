@@ -8,6 +8,7 @@ FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname ~ '^
 SELECT p.oid::regprocedure AS function, pg_get_userbyid(proowner) AS owner, prosecdef AS definer
 FROM pg_proc p WHERE pronamespace IN ('aws_s3'::regnamespace, 'aws_commons'::regnamespace) ORDER BY 1::text;
 SELECT aws_commons.create_s3_uri('b', 'f', 'r'), (aws_commons.create_s3_uri('b', 'f', 'r')).file_path;
+CREATE TABLE t (a int, b text);
 -- no agent
 SELECT aws_s3.query_export_to_s3('SELECT 1', 'b', 'f');
 SELECT * FROM aws_s3.query_export_to_s3('SELECT 1', aws_commons.create_s3_uri('b', 'f', 'r'), options := 'format csv');
@@ -25,6 +26,32 @@ SELECT aws_s3.query_export_to_s3('SELECT 1', 'b', 'f', 'r', 'format csv); DROP R
 SELECT aws_s3.query_export_to_s3('SELECT 1', 'b', 'f', 'r', '(format csv); DROP ROLE plain');
 SELECT aws_s3.table_import_from_s3('t', '', '(format csv) WHERE true', 'b', 'f', 'r');
 SELECT aws_s3.table_import_from_s3('t', '', '(format csv); DROP ROLE plain', 'b', 'f', 'r');
+-- the query, and the target, before anybody is asked
+SELECT aws_s3.query_export_to_s3('SELECT 1; DROP TABLE t', 'b', 'f');
+SELECT aws_s3.query_export_to_s3('DROP TABLE t', 'b', 'f');
+SELECT aws_s3.query_export_to_s3('COPY t TO PROGRAM ''id''', 'b', 'f');
+SELECT aws_s3.query_export_to_s3('', 'b', 'f');
+SELECT aws_s3.table_import_from_s3('pg_authid', '', '', 'b', 'f', 'r');
+SELECT aws_s3.table_import_from_s3('pg_catalog.pg_authid', '', '', 'b', 'f', 'r');
+SELECT aws_s3.table_import_from_s3('information_schema.sql_parts', '', '', 'b', 'f', 'r');
+SELECT aws_s3.table_import_from_s3('nothing', '', '', 'b', 'f', 'r');
+SELECT aws_s3.table_import_from_s3('t', 'c', '', 'b', 'f', 'r');
+BEGIN READ ONLY;
+SELECT aws_s3.table_import_from_s3('t', '', '', 'b', 'f', 'r');
+ROLLBACK;
+CREATE TABLE rows_of (a int);
+ALTER TABLE rows_of ENABLE ROW LEVEL SECURITY;
+ALTER TABLE rows_of FORCE ROW LEVEL SECURITY;
+SELECT aws_s3.table_import_from_s3('rows_of', '', '', 'b', 'f', 'r');
+\c - rdsadmin
+CREATE FUNCTION pg_temp.set_full(boolean) RETURNS void LANGUAGE c AS 'howdah', 'howdah_storage_full';
+SELECT pg_temp.set_full(true);
+\c - master
+SELECT aws_s3.table_import_from_s3('t', '', '', 'b', 'f', 'r');
+\c - rdsadmin
+CREATE FUNCTION pg_temp.set_full(boolean) RETURNS void LANGUAGE c AS 'howdah', 'howdah_storage_full';
+SELECT pg_temp.set_full(false);
+\c - master
 -- only who the owner lets in
 CREATE ROLE exporter LOGIN;
 \c - exporter
@@ -45,4 +72,6 @@ DROP EXTENSION aws_s3;
 DROP EXTENSION aws_commons;
 DROP SCHEMA aws_s3;
 DROP SCHEMA aws_commons;
+DROP OWNED BY exporter;
 DROP ROLE exporter;
+DROP TABLE t, rows_of;

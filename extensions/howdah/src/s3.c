@@ -73,10 +73,12 @@ static void ask(Agent *agent, char request, FunctionCallInfo fcinfo, int first);
 static RawStmt *parse_query(const char *query);
 static List *parse_options(const char *options, bool is_from);
 static List *parse_columns(const char *columns);
-static void copy_to_agent(Export *export, const char *query, List *options);
+static void copy_to_agent(Export *export, const char *query, RawStmt *parsed,
+						  List *options);
 static Relation open_target(const char *name, CopyStmt *stmt, ParseState *pstate);
 static void check_target(Relation rel, ParseState *pstate, List *columns);
-static void copy_from_agent(Import *import, const char *name, CopyStmt *stmt);
+static void copy_from_agent(Import *import, Relation rel, CopyStmt *stmt,
+							ParseState *pstate);
 static int	import_source(void *buffer, int least, int most);
 static void export_reset(void);
 static int	export_flush(void);
@@ -101,14 +103,18 @@ static const PQcommMethods export_methods = {
 Datum
 howdah_s3_export(PG_FUNCTION_ARGS)
 {
-	const char *query = needed_arg(fcinfo, 0, "query");
-	List	   *options = parse_options(text_arg(fcinfo, 4), false);
+	const char *query;
+	RawStmt    *parsed;
+	List	   *options;
 	Export		export = {0};
 	Datum		values[3];
 	bool		nulls[3] = {false};
 	TupleDesc	result;
 
 	check_caller();
+	query = needed_arg(fcinfo, 0, "query");
+	parsed = parse_query(query);
+	options = parse_options(text_arg(fcinfo, 4), false);
 	if (text_arg(fcinfo, 5) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -125,7 +131,7 @@ howdah_s3_export(PG_FUNCTION_ARGS)
 	PG_TRY();
 	{
 		ask(export.agent, AGENT_EXPORT, fcinfo, 1);
-		copy_to_agent(&export, query, options);
+		copy_to_agent(&export, query, parsed, options);
 		howdah_agent_end(export.agent);
 		if (howdah_agent_receive(export.agent) != AGENT_END)
 			elog(ERROR, "the agent of the host has another protocol");
@@ -150,11 +156,14 @@ howdah_s3_export(PG_FUNCTION_ARGS)
 Datum
 howdah_s3_import(PG_FUNCTION_ARGS)
 {
-	const char *name = needed_arg(fcinfo, 0, "table_name");
 	CopyStmt   *stmt = makeNode(CopyStmt);
+	ParseState *pstate = make_parsestate(NULL);
 	Import		import = {0};
+	const char *name;
+	Relation	rel;
 
 	check_caller();
+	name = needed_arg(fcinfo, 0, "table_name");
 	for (int n = 6; n < 9; n++)
 		if (text_arg(fcinfo, n) != NULL)
 			ereport(ERROR,
@@ -164,17 +173,21 @@ howdah_s3_import(PG_FUNCTION_ARGS)
 	stmt->is_from = true;
 	stmt->attlist = parse_columns(text_arg(fcinfo, 1));
 	stmt->options = parse_options(text_arg(fcinfo, 2), true);
+	rel = open_target(name, stmt, pstate);
 	import.agent = howdah_agent_open();
 	PG_TRY();
 	{
 		ask(import.agent, AGENT_IMPORT, fcinfo, 3);
-		copy_from_agent(&import, name, stmt);
+		copy_from_agent(&import, rel, stmt, pstate);
 	}
 	PG_FINALLY();
 	{
 		howdah_agent_close(import.agent);
 	}
 	PG_END_TRY();
+	table_close(rel, NoLock);
+	free_parsestate(pstate);
+	CommandCounterIncrement();
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf(UINT64_FORMAT " rows imported into relation \"%s\" from file %s of " UINT64_FORMAT " bytes",
 											  import.rows, name, needed_arg(fcinfo, 4, "file_path"), import.bytes)));
 }
@@ -306,9 +319,8 @@ parse_columns(const char *columns)
  * meanwhile, such as a notice, goes on its way. SPI would refuse such a COPY.
  */
 static void
-copy_to_agent(Export *export, const char *query, List *options)
+copy_to_agent(Export *export, const char *query, RawStmt *parsed, List *options)
 {
-	RawStmt    *raw = parse_query(query);
 	ParseState *pstate = make_parsestate(NULL);
 	CopyToState copy;
 
@@ -320,7 +332,7 @@ copy_to_agent(Export *export, const char *query, List *options)
 	whereToSendOutput = DestRemote;
 	PG_TRY();
 	{
-		copy = BeginCopyTo(pstate, NULL, raw, InvalidOid, NULL, false,
+		copy = BeginCopyTo(pstate, NULL, parsed, InvalidOid, NULL, false,
 #if PG_VERSION_NUM >= 160000
 						   NULL,
 #endif
@@ -391,11 +403,9 @@ export_is_send_pending(void)
 
 /* run COPY ... FROM, whose data come from the agent */
 static void
-copy_from_agent(Import *import, const char *name, CopyStmt *stmt)
+copy_from_agent(Import *import, Relation rel, CopyStmt *stmt, ParseState *pstate)
 {
 	Import	   *outer = importing;
-	ParseState *pstate = make_parsestate(NULL);
-	Relation	rel = open_target(name, stmt, pstate);
 	CopyFromState copy;
 
 	importing = import;
@@ -411,9 +421,6 @@ copy_from_agent(Import *import, const char *name, CopyStmt *stmt)
 		importing = outer;
 	}
 	PG_END_TRY();
-	table_close(rel, NoLock);
-	free_parsestate(pstate);
-	CommandCounterIncrement();
 }
 
 /* the table, after all that COPY would have checked, and our own guards of COPY */
