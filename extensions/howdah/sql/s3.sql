@@ -72,6 +72,5 @@ DROP EXTENSION aws_s3;
 DROP EXTENSION aws_commons;
 DROP SCHEMA aws_s3;
 DROP SCHEMA aws_commons;
-DROP OWNED BY exporter;
 DROP ROLE exporter;
 DROP TABLE t, rows_of;

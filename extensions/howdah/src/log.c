@@ -66,6 +66,7 @@ static TupleTableSlot *iterate(ForeignScanState *node);
 static void rescan(ForeignScanState *node);
 static void end_scan(ForeignScanState *node);
 static int	open_log(const char *name);
+static void go_to_start(LogScan *scan);
 static bool next_line(LogScan *scan);
 
 Datum
@@ -221,6 +222,7 @@ begin_scan(ForeignScanState *node, int eflags)
 	scan = palloc0(sizeof(LogScan));
 	initStringInfo(&scan->line);
 	scan->fd = open_log(name_of(RelationGetRelid(rel)));
+	go_to_start(scan);
 	node->fdw_state = scan;
 }
 
@@ -247,18 +249,26 @@ iterate(ForeignScanState *node)
 {
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
 	LogScan    *scan = node->fdw_state;
+	char	   *line;
+	int			length;
 
 	ExecClearTuple(slot);
 	CHECK_FOR_INTERRUPTS();
 	if (!next_line(scan))
 		return slot;
+	line = scan->line.data;
+	length = scan->line.len;
+	while (length > 0 && *line == '\0')	/* the end of a hole */
+	{
+		line++;
+		length--;
+	}
 	/* lines are in the encodings of several databases */
-	if (!pg_verifymbstr(scan->line.data, scan->line.len, true))
-		for (int i = 0; i < scan->line.len; i++)
-			if (IS_HIGHBIT_SET(scan->line.data[i]) || scan->line.data[i] == '\0')
-				scan->line.data[i] = '?';
-	slot->tts_values[0] = PointerGetDatum(cstring_to_text_with_len(scan->line.data,
-																   scan->line.len));
+	if (!pg_verifymbstr(line, length, true))
+		for (int i = 0; i < length; i++)
+			if (IS_HIGHBIT_SET(line[i]) || line[i] == '\0')
+				line[i] = '?';
+	slot->tts_values[0] = PointerGetDatum(cstring_to_text_with_len(line, length));
 	slot->tts_isnull[0] = false;
 	return ExecStoreVirtualTuple(slot);
 }
@@ -300,14 +310,19 @@ next_line(LogScan *scan)
 static void
 rescan(ForeignScanState *node)
 {
-	LogScan    *scan = node->fdw_state;
+	go_to_start(node->fdw_state);
+}
 
+/* what the agent gave up at the beginning of a file is a hole */
+static void
+go_to_start(LogScan *scan)
+{
 	scan->length = scan->taken = 0;
 	scan->ended = false;
-	if (lseek(scan->fd, 0, SEEK_SET) != 0)
+	if (lseek(scan->fd, 0, SEEK_DATA) < 0 && lseek(scan->fd, 0, SEEK_END) < 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not read a log file again: %m")));
+				 errmsg("could not read a log file: %m")));
 }
 
 static void

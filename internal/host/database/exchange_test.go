@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,7 +51,9 @@ func newExchanges(t *testing.T, database string, features ...string) *exchanges 
 	e.a = e.Assignment(database, 1)
 	verifier, err := scram.Verifier("secret-password")
 	e.Must(err)
-	e.a.Cluster.Parameters = map[string]string{"shared_preload_libraries": "howdah"}
+	e.a.Cluster.Parameters = map[string]string{
+		"shared_preload_libraries": "howdah", "logging_collector": "on", "log_filename": "postgresql.log.%Y-%m-%d-%H",
+	}
 	e.a.Owner = member.Owner{Name: "ada", Verifier: verifier, Serial: 1, Database: "works"}
 	e.Assign(e.a)
 	e.Awaits(e.a.ID, time.Minute, func(r member.Report) error {
@@ -225,10 +228,33 @@ func (e *exchanges) ends() {
 	})
 }
 
+// logs are read by SQL, and nothing else is.
+func (e *exchanges) logs() {
+	e.Helper()
+	e.exec(e.conn, "CREATE EXTENSION log_fdw; CREATE SERVER log_server FOREIGN DATA WRAPPER log_fdw")
+	testkit.Eventually(e.T, 20*time.Second, func() error {
+		// The next hour has a file of its own.
+		e.refuses("an error for the log", "22012", "", "SELECT 1 / 0 AS look_for_me")
+		e.exec(e.conn, `DROP FOREIGN TABLE IF EXISTS "the log"; SELECT create_foreign_table_for_log_file('the log', 'log_server', max(file_name)) FROM list_postgres_log_files() WHERE file_size_bytes > 0`)
+		if n := e.text(`SELECT count(*)::text FROM "the log" WHERE log_entry LIKE '%STATEMENT%look_for_me%'`); n == "0" {
+			return errors.New("the log has no line of the statement")
+		}
+		return nil
+	})
+	if n := e.text(`SELECT count(*)::text FROM "the log" a JOIN (SELECT DISTINCT log_entry FROM "the log") b USING (log_entry)`); n != e.text(`SELECT count(*)::text FROM "the log"`) {
+		e.Logf("%s lines, and more by now", n)
+	}
+	e.refuses("Patroni's log", "22023", "no log file", "SELECT create_foreign_table_for_log_file('p', 'log_server', 'patroni.log')")
+	e.refuses("another file", "22023", "no log file", `ALTER FOREIGN TABLE "the log" OPTIONS (SET filename '../data/postgresql.conf')`)
+	e.exec(e.conn, `ALTER FOREIGN TABLE "the log" OPTIONS (SET filename 'postgresql.log.2001-01-01-00')`)
+	e.refuses("a file that is gone", "58P01", "could not open", `TABLE "the log"`)
+}
+
 // A role is for what it was given for, and for as long as the database has it.
 func TestADatabaseWithoutARoleExportsNothing(t *testing.T) {
 	t.Parallel()
 	e := newExchanges(t, "db-roleless", spec.Import)
+	e.logs()
 	e.refuses("an export with a role for imports", "42501", "has none for s3Export", exportTo, "SELECT 1", "own/x", "")
 	e.exec(e.conn, "CREATE TABLE u (i int)")
 	e.refuses("an import with the role", "58P01", "no such file", importFrom, "u", "", "", "own/nothing")
