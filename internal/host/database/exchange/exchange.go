@@ -140,17 +140,17 @@ func (s *Server) answer(ctx context.Context, conn *net.UnixConn, of string, uid 
 	stop := context.AfterFunc(ctx, func() {
 		// Who waits for a server that says nothing does not wait for the member, who is told of it.
 		if !errors.Is(context.Cause(ctx), errMute) {
-			_ = conn.SetDeadline(time.Unix(1, 0))
+			_ = errors.Join(conn.CloseRead(), conn.SetWriteDeadline(time.Unix(1, 0)))
 		}
 	})
 	defer stop()
 	t := &talk{conn: conn}
-	wish, err := t.wish(s.config.Request)
+	w, err := t.wish(s.config.Request)
 	if err == nil {
 		var release func()
-		if release, err = s.enter(of, wish.kind); err == nil {
+		if release, err = s.enter(of, w.kind); err == nil {
 			defer release()
-			err = s.transfer(ctx, cancel, t, of, wish)
+			err = s.transfer(ctx, cancel, t, of, w)
 		}
 	}
 	if err == nil {
@@ -163,7 +163,7 @@ func (s *Server) answer(ctx context.Context, conn *net.UnixConn, of string, uid 
 	if errors.Is(err, errTalk) || errors.Is(err, errBusy) {
 		level = slog.LevelDebug
 	}
-	log.Log(ctx, level, "an export or import failed", "bucket", fmt.Sprintf("%.80q", wish.bucket), "file", fmt.Sprintf("%.200q", wish.file), "error", err)
+	log.Log(ctx, level, "an export or import failed", "bucket", fmt.Sprintf("%.80q", w.bucket), "file", fmt.Sprintf("%.200q", w.file), "error", err)
 	stop()
 	t.refuse(err)
 	// Who fails again and again keeps its seat meanwhile.
