@@ -103,6 +103,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener, of string, uid 
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
+	defer l.Close()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	seats := make(chan struct{}, waiting)
