@@ -29,7 +29,9 @@ func (s *Secret) Flags(cmd *cobra.Command) {
 }
 
 // Check refuses two places at once.
-func (s *Secret) Check(cmd *cobra.Command) error { return Exclusive(cmd, "secret-file", "secret-stdin") }
+func (s *Secret) Check(cmd *cobra.Command) error {
+	return Exclusive(cmd, "secret-file", "secret-stdin")
+}
 
 // Read reads the secret. It is "" if there is none.
 func (s *Secret) Read(o *Options) (secret string, err error) {

@@ -94,7 +94,9 @@ func (c caller) say(kind byte, content string) {
 	_, _ = c.Write(frameOf(kind, content))
 }
 
-func (c caller) ask(kind request, words ...string) { c.say(byte(kind), strings.Join(words, "\x00")+"\x00") }
+func (c caller) ask(kind request, words ...string) {
+	c.say(byte(kind), strings.Join(words, "\x00")+"\x00")
+}
 
 // hears reads all frames up to the last one, and returns the data, and that one.
 func (c caller) hears() (got []byte, last byte, text string) {
