@@ -6,7 +6,7 @@ CREATE EXTENSION aws_s3 CASCADE;
 SELECT extname, extversion, pg_get_userbyid(extowner) AS owner, extnamespace::regnamespace AS schema, pg_get_userbyid(nspowner) AS schema_owner
 FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname ~ '^aws' ORDER BY 1;
 SELECT p.oid::regprocedure AS function, pg_get_userbyid(proowner) AS owner, prosecdef AS definer
-FROM pg_proc p WHERE pronamespace IN ('aws_s3'::regnamespace, 'aws_commons'::regnamespace) ORDER BY 1::text;
+FROM pg_proc p WHERE pronamespace IN ('aws_s3'::regnamespace, 'aws_commons'::regnamespace) ORDER BY p.oid::regprocedure::text COLLATE "C";
 SELECT aws_commons.create_s3_uri('b', 'f', 'r'), (aws_commons.create_s3_uri('b', 'f', 'r')).file_path;
 CREATE TABLE t (a int, b text);
 -- no agent

@@ -148,11 +148,7 @@ func (s *Server) answer(ctx context.Context, conn *net.UnixConn, of string, uid 
 	t := &talk{conn: conn}
 	w, err := t.wish(s.config.Request)
 	if err == nil {
-		var release func()
-		if release, err = s.enter(of, w.kind); err == nil {
-			defer release()
-			err = s.transfer(ctx, cancel, t, of, w)
-		}
+		err = s.within(of, w.kind, func() error { return s.transfer(ctx, cancel, t, of, w) })
 	}
 	if err == nil {
 		return
@@ -170,6 +166,16 @@ func (s *Server) answer(ctx context.Context, conn *net.UnixConn, of string, uid 
 	// Who fails again and again keeps its seat meanwhile.
 	_ = conn.Close()
 	pace.Sleep(ctx, failedPause)
+}
+
+// within does a transfer, or refuses it if there are too many.
+func (s *Server) within(of string, kind request, do func() error) error {
+	release, err := s.enter(of, kind)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return do()
 }
 
 // enter counts a transfer, or refuses it.

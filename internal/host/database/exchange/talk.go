@@ -59,7 +59,7 @@ type talk struct {
 	left []byte // of the newest frame of data
 }
 
-// frame reads a frame, which has to begin within a time; 0: whenever. The content is good until the next one.
+// frame reads a frame, within a time; 0: it may begin whenever. The content is good until the next one.
 func (t *talk) frame(within time.Duration) (kind byte, content []byte, err error) {
 	var begin time.Time
 	if within > 0 {
@@ -68,11 +68,14 @@ func (t *talk) frame(within time.Duration) (kind byte, content []byte, err error
 	if err := t.conn.SetReadDeadline(begin); err != nil {
 		return 0, nil, err
 	}
+	if within == 0 {
+		within = withinFrame
+	}
 	head := t.buf[:frameHead]
 	if _, err := io.ReadFull(t.conn, head[:1]); err != nil {
 		return 0, nil, fmt.Errorf("%w: %w", errGone, err)
 	}
-	if err := t.conn.SetReadDeadline(time.Now().Add(withinFrame)); err != nil {
+	if err := t.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return 0, nil, err
 	}
 	if _, err := io.ReadFull(t.conn, head[1:]); err != nil {
