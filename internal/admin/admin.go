@@ -51,6 +51,10 @@ const (
 	VerbRepositoryKeyExport = "repository-key-export" // RepositoryRequest, RepositoryKeyAnswer
 	VerbRepositoryKeyImport = "repository-key-import" // RepositoryKeyRequest, Repository
 
+	VerbRoleAdd    = "role-add"    // RoleAddRequest, Role
+	VerbRoleList   = "role-list"   // Nothing, RoleListAnswer
+	VerbRoleRemove = "role-remove" // RoleRequest, Role
+
 	VerbBackups     = "backups"      // BackupsRequest, BackupsAnswer
 	VerbBackupShow  = "backup-show"  // BackupsRequest, BackupStatus
 	VerbBackupNow   = "backup-now"   // BackupBeginRequest, BackupBegun
@@ -100,6 +104,10 @@ const (
 	CodeRepositoryRefused  = "RepositoryRefused" // its place is not fit, or does not work
 	CodeRepositoryKey      = "RepositoryKeyWrong"
 
+	CodeRoleNotFound = "RoleNotFound"
+	CodeRoleExists   = "RoleAlreadyExists"
+	CodeRoleInUse    = "RoleInUse"
+
 	CodeDatabaseNotFound = "DatabaseNotFound"
 	CodeBackupRefused    = "BackupRefused" // no backup or drill can be begun now
 
@@ -120,6 +128,7 @@ const (
 var statuses = map[string]int{
 	CodeUnknownVerb: http.StatusNotFound, CodeHostNotFound: http.StatusNotFound, CodeKeyNotFound: http.StatusNotFound,
 	CodeRepositoryNotFound: http.StatusNotFound, CodeRepositoryExists: http.StatusConflict, CodeRepositoryInUse: http.StatusConflict,
+	CodeRoleNotFound: http.StatusNotFound, CodeRoleExists: http.StatusConflict, CodeRoleInUse: http.StatusConflict,
 	CodeDatabaseNotFound: http.StatusNotFound, CodeBackupRefused: http.StatusConflict, CodeRestoreRefused: http.StatusConflict, CodeRewindRefused: http.StatusConflict,
 	CodeDownloadRefused: http.StatusConflict, CodeDownloadEncrypted: http.StatusConflict, CodeNotReady: http.StatusConflict,
 	CodeOperationNotFound: http.StatusNotFound, CodeOperationEnded: http.StatusConflict,

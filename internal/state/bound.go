@@ -88,6 +88,7 @@ var Bounds = map[string]Bound{
 	OperationRoot:        Aged,    // operation.Keep and operation.Most; as many at a time as operation.Room says
 	OperationCancelRoot:  UntilDone,
 	RepositoryRoot:       Asked,
+	BucketRoleRoot:       Asked,
 	BackupRoot:           Asked, // as long as a snapshot or the retention period needs it
 	SnapshotRoot:         Asked,
 	ClusterSnapshotRoot:  Asked,

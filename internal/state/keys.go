@@ -161,6 +161,9 @@ const (
 	// RepositoryRoot: repositories of backups, by name, their secrets sealed. Written by server. The
 	// first control plane of a home on one machine writes the first one.
 	RepositoryRoot = Root + "repository/"
+	// BucketRoleRoot: roles that let databases into buckets, by account and name, their secrets
+	// sealed. Written by server.
+	BucketRoleRoot = Root + "bucket-role/"
 	// BackupRoot: the backups that are whole in repositories, by database, repository and label.
 	// Written and removed by the operations' runner.
 	BackupRoot = Root + "backup/"
@@ -437,6 +440,9 @@ func Tail(key, root string) string { return strings.TrimPrefix(key, root) }
 
 // Repository is the key of a repository.
 func Repository(name string) string { return RepositoryRoot + name }
+
+// BucketRole is the key of a role that lets databases into a bucket.
+func BucketRole(account, name string) string { return BucketRoleRoot + account + "/" + name }
 
 // Backup is the key of a backup.
 func Backup(database, repository, label string) string {

@@ -41,7 +41,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // records has the records that programs of several releases read.
 var records = []any{
-	spec.Instance{}, spec.Cluster{}, spec.Endpoint{}, spec.ParameterGroup{}, spec.SubnetGroup{}, spec.OptionGroup{}, network.Group{},
+	spec.Instance{}, spec.Cluster{}, spec.Endpoint{}, spec.ParameterGroup{}, spec.SubnetGroup{}, spec.OptionGroup{}, spec.BucketRole{}, network.Group{},
 	plan.Layout{}, member.Assignment{}, member.Task{}, member.Result{}, member.Report{}, member.Host{}, member.Lead{}, member.Liveness{}, member.Job{}, member.JobReport{},
 	route.Route{}, route.Way{}, seen.Status{}, seen.Between{}, seen.Switch{}, reconcile.Notice{}, event.Event{}, postmortem.Record{},
 	fence.Case{}, fence.Witness{}, fence.CutReport{}, fence.Death{}, fence.Plea{}, fence.Passed{}, fence.Sworn{}, fence.Incident{},

@@ -38,7 +38,11 @@ typedef struct Grant
 
 static const Grant grants[] = {
 	{"amcheck", ProcedureRelationId, NULL},
+	{"aws_commons", ProcedureRelationId, NULL},
+	{"aws_s3", ProcedureRelationId, NULL},
 	{"dblink", ForeignDataWrapperRelationId, "dblink_fdw"},
+	{"log_fdw", ForeignDataWrapperRelationId, "log_fdw"},
+	{"log_fdw", ProcedureRelationId, NULL},
 	{"mysql_fdw", ForeignDataWrapperRelationId, "mysql_fdw"},
 	{"oracle_fdw", ForeignDataWrapperRelationId, "oracle_fdw"},
 	{"pg_stat_statements", ProcedureRelationId, "pg_stat_statements_reset"},

@@ -14,12 +14,15 @@
  * from inside of a server (login.c). What holds for all users is that no cancel
  * makes a commit look safer than it is (commit.c), and that nobody but a member
  * of the database confirms one (standby.c), and that a database does not take
- * more storage than it was given (storage.c).
+ * more storage than it was given (storage.c). For what users may have done
+ * outside of the database there is the agent of the host (agent.c): exports and
+ * imports (s3.c). They read the server's log, and no other file (log.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "howdah.h"
 
+#include "agent.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
@@ -50,13 +53,15 @@ static const char default_protected_roles[] =
 
 /*
  * Extensions of PostgreSQL's own that give no way to files, programs, raw
- * pages or other users' rights. README.md says what is left out, and why.
+ * pages or other users' rights, and ours. README.md says what is left out, and
+ * why.
  */
 static const char default_extensions[] =
-"amcheck, autoinc, bloom, bool_plperl, btree_gin, btree_gist, citext, cube, "
+"amcheck, autoinc, aws_commons, aws_s3, bloom, bool_plperl, btree_gin, "
+"btree_gist, citext, cube, "
 "dblink, dict_int, dict_xsyn, earthdistance, fuzzystrmatch, hstore, "
 "hstore_plperl, insert_username, intagg, intarray, isn, jsonb_plperl, lo, "
-"ltree, moddatetime, pg_buffercache, pg_freespacemap, pg_prewarm, "
+"log_fdw, ltree, moddatetime, pg_buffercache, pg_freespacemap, pg_prewarm, "
 "pg_stat_statements, pg_trgm, pg_visibility, pgcrypto, pgrowlocks, "
 "pgstattuple, plperl, plpgsql, pltcl, postgres_fdw, refint, seg, sslinfo, "
 "tablefunc, tcn, tsm_system_rows, tsm_system_time, unaccent, uuid-ossp";
@@ -102,6 +107,8 @@ _PG_init(void)
 	howdah_subscription_init();
 	howdah_storage_init();
 	howdah_catalog_write_init();
+	howdah_agent_init();
+	MarkGUCPrefixReserved("howdah");
 }
 
 /* define the settings; none of them is for users to change */
@@ -145,7 +152,6 @@ define_settings(void)
 							 "A cancel does not end the wait of a commit for synchronous standbys.",
 							 NULL, &howdah_commit_ignores_cancel, true,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
-	MarkGUCPrefixReserved("howdah");
 }
 
 /* check hook: a list of names, read as search_path is */

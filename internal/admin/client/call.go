@@ -72,6 +72,7 @@ var repeatable = map[string]bool{
 	admin.VerbBackups: true, admin.VerbBackupShow: true, admin.VerbDrills: true, admin.VerbSnapshots: true,
 	admin.VerbBackupNow: true, admin.VerbBackupDrill: true, admin.VerbSnapshotDownload: true, // the caller chose the operation's id
 	admin.VerbRepositoryList: true, admin.VerbRepositoryShow: true, admin.VerbRepositoryCheck: true, admin.VerbRepositoryDefault: true,
+	admin.VerbRoleList: true,
 }
 
 // longVerbs has the timeouts of verbs that take long.

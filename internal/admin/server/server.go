@@ -21,6 +21,7 @@ import (
 	"howdah/internal/admin/operation"
 	"howdah/internal/admin/repository"
 	"howdah/internal/admin/restore"
+	"howdah/internal/admin/role"
 	"howdah/internal/admin/snapshot"
 	"howdah/internal/admin/status"
 	"howdah/internal/admin/verb"
@@ -83,6 +84,7 @@ func New(cfg Config) *Server {
 		authority.Verbs(authority.Config{State: cfg.State, Authorities: cfg.Authorities, Log: cfg.Log}),
 		operation.Verbs(operation.Config{State: cfg.State, Now: cfg.Looks.Now, Log: cfg.Log}),
 		repository.Verbs(repository.Config{State: cfg.State, Home: cfg.Home, Databases: databases, Hosts: cfg.Repositories, Log: cfg.Log}),
+		role.Verbs(role.Config{State: cfg.State, Home: cfg.Home, Log: cfg.Log}),
 		backup.Verbs(backup.Config{State: cfg.State, Looks: cfg.Looks, Databases: databases, Log: cfg.Log}),
 		snapshot.Verbs(snapshot.Config{Records: cfg.Records, Hosts: cfg.Fetches, Log: cfg.Log}),
 		restore.Verbs(restore.Config{Records: cfg.Records, Log: cfg.Log}),

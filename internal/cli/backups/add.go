@@ -1,11 +1,6 @@
 package backups
 
 import (
-	"fmt"
-	"io"
-	"os"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"howdah/internal/admin"
@@ -15,18 +10,15 @@ import (
 // secretVariable has the secret of an S3 server's access key.
 const secretVariable = "HOWDAH_REPOSITORY_SECRET"
 
-// maxFile bounds what is read of a file with a secret, a key or a certificate, in bytes.
-const maxFile = 1 << 18
-
 // addFlags are files that a repository is made of, and where its secret is.
 type addFlags struct {
-	ca, secretFile, keyFile string
-	secretStdin             bool
+	ca, keyFile string
+	secret      cli.Secret
 }
 
 func newAdd(o *cli.Options) *cobra.Command {
 	var in admin.RepositoryAddRequest
-	var f addFlags
+	f := addFlags{secret: cli.Secret{Variable: secretVariable}}
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Add a repository, after a look whether everything works there", Args: cli.OneName,
 		Long: "Adds a repository. Before anything is recorded, the control plane and each host that lives write, read, list and delete an " +
@@ -51,15 +43,14 @@ func newAdd(o *cli.Options) *cobra.Command {
 	flags.StringVar(&in.Region, "region", "", "region of the S3 server (default us-east-1)")
 	flags.StringVar(&f.ca, "ca", "", "file with the certificate that signs that of the S3 server (default: the system's authorities)")
 	flags.StringVar(&in.AccessKey, "access-key", "", "access key of the S3 server; its secret comes from a file, "+secretVariable+" or standard input")
-	flags.StringVar(&f.secretFile, "secret-file", "", "file with the secret of the access key")
-	flags.BoolVar(&f.secretStdin, "secret-stdin", false, "read the secret of the access key from standard input; a terminal does not show it")
+	f.secret.Flags(cmd)
 	flags.BoolVar(&in.Unencrypted, "unencrypted", false, "encrypt nothing: whoever reads the repository reads all data")
 	flags.StringVar(&f.keyFile, "key-file", "", "file with the key, as `howdah repository key export` prints it")
 	flags.BoolVar(&in.Adopt, "adopt", false, "take a place that is a repository already: of another home, or of this one before")
 	flags.BoolVar(&in.Default, "default", false, "back new databases up there")
 	flags.BoolVar(&in.Copies, "copies", false, "keep copies of backups there")
 	flags.BoolVar(&in.DryRun, "dry-run", false, "only look whether that would work")
-	cli.CompleteFiles(cmd, "ca", "secret-file", "key-file")
+	cli.CompleteFiles(cmd, "ca", "key-file")
 	return cmd
 }
 
@@ -68,59 +59,27 @@ func (f *addFlags) read(cmd *cobra.Command, o *cli.Options, in *admin.Repository
 	if err := cli.Exclusive(cmd, "directory", "s3"); err != nil {
 		return err
 	}
-	if err := cli.Exclusive(cmd, "secret-file", "secret-stdin"); err != nil {
+	if err := f.secret.Check(cmd); err != nil {
 		return err
 	}
 	if err := cli.Exclusive(cmd, "unencrypted", "key-file"); err != nil {
 		return err
 	}
 	if f.ca != "" {
-		if in.CA, err = readFile(f.ca, "certificate"); err != nil {
+		if in.CA, err = cli.ReadFile(f.ca, "certificate"); err != nil {
 			return err
 		}
 	}
 	if f.keyFile != "" {
-		if in.KeySecret, err = readFile(f.keyFile, "key"); err != nil {
+		if in.KeySecret, err = cli.ReadFile(f.keyFile, "key"); err != nil {
 			return err
 		}
 	}
 	if in.Endpoint == "" {
 		return nil
 	}
-	switch {
-	case f.secretFile != "":
-		in.Secret, err = readFile(f.secretFile, "secret")
-	case f.secretStdin && o.Screen.Terminal.In():
-		fmt.Fprint(o.Screen.Stderr, "Secret of the access key: ")
-		in.Secret, err = o.Screen.Terminal.Secret()
-		fmt.Fprintln(o.Screen.Stderr)
-	case f.secretStdin:
-		in.Secret, err = readAll(o.Screen.Stdin, "secret")
-	default:
-		in.Secret = o.Getenv(secretVariable)
-	}
-	in.Secret = strings.TrimRight(in.Secret, "\r\n")
+	in.Secret, err = f.secret.Read(o)
 	return err
-}
-
-func readFile(path, what string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", what, err)
-	}
-	defer file.Close()
-	return readAll(file, what)
-}
-
-func readAll(source io.Reader, what string) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(source, maxFile))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", what, err)
-	}
-	if strings.TrimSpace(string(text)) == "" {
-		return "", fmt.Errorf("the %s is empty: %w", what, cli.ErrUsage)
-	}
-	return string(text), nil
 }
 
 func add(cmd *cobra.Command, o *cli.Options, in admin.RepositoryAddRequest) error {

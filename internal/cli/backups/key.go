@@ -39,9 +39,9 @@ func newKeyImport(o *cli.Options) *cobra.Command {
 			in := admin.RepositoryKeyRequest{Name: args[0]}
 			var err error
 			if file != "" {
-				in.KeySecret, err = readFile(file, "key")
+				in.KeySecret, err = cli.ReadFile(file, "key")
 			} else {
-				in.KeySecret, err = readAll(o.Screen.Stdin, "key")
+				in.KeySecret, err = cli.ReadAll(o.Screen.Stdin, "key")
 			}
 			if err != nil {
 				return err
@@ -70,7 +70,7 @@ func newKeyPassphrase(o *cli.Options) *cobra.Command {
 			if file == "" {
 				return fmt.Errorf("give the exported key with --key-file: %w", cli.ErrUsage)
 			}
-			text, err := readFile(file, "key")
+			text, err := cli.ReadFile(file, "key")
 			if err != nil {
 				return err
 			}

@@ -152,6 +152,8 @@ func (f *Fake) verb(verb string, body []byte) any {
 	switch verb {
 	case admin.VerbBackups, admin.VerbBackupShow, admin.VerbBackupNow, admin.VerbBackupDrill, admin.VerbDrills, admin.VerbSnapshots:
 		return f.backup(verb, body)
+	case admin.VerbRoleAdd, admin.VerbRoleList, admin.VerbRoleRemove:
+		return f.role(verb, body)
 	case admin.VerbSnapshotCopy:
 		return f.copySnapshot(body)
 	case admin.VerbRestore:

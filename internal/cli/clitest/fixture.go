@@ -76,6 +76,7 @@ var Fixtures = map[string]func(*Fake){
 		f.refuse["CreateDBInstance"] = admin.NewError("DBInstanceAlreadyExists", "DB instance already exists", "")
 		f.refuse[admin.VerbKeyCreate] = admin.NewError(admin.CodeInvalidRequest, "The access key cannot be made: invalid access key: an account is twelve digits, not \"12\".", "")
 		f.refuse[admin.VerbKeyDelete] = admin.NewError(admin.CodeKeyOfHome, "The access key TESTKEY is the home's own.", "delete it there")
+		f.refuse[admin.VerbRoleRemove] = admin.NewError(admin.CodeRoleInUse, "The role exports is that of billing for s3Import, and of 2 databases in all.", "take it from them first")
 		f.refuse[admin.VerbOperationCancel] = admin.NewError(admin.CodeOperationEnded, "The operation copy-13 has ended: it is cancelled.", "")
 		f.refuse[admin.VerbForgetHost] = admin.NewError(admin.CodeHostAlive, "The host zone-a is alive.", "empty it first")
 		f.refuse[admin.VerbWipe] = admin.NewError(admin.CodeNotDisposable, "This home is not disposable: nothing was deleted.", "use another one")

@@ -180,6 +180,7 @@ func Run(ctx context.Context, cfg Config) error {
 			return placed(ctx, store, database, name)
 		},
 		Repository: cfg.opener(store),
+		Bucket:     cfg.buckets(store, cache),
 		Members:    func(context.Context) (*certs.CA, error) { return members, nil },
 	}
 	group.Go(func() error { return cache.Run(ctx) })

@@ -127,10 +127,10 @@ func (a *Host) parameters(as member.Assignment) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, as.Parameters)
 	maps.Copy(all, as.TopologySettings())
-	if as.Archive == nil || a.engine == nil {
-		return all
+	all[spec.AgentSocketSetting] = a.exchangeSocket(as.ID)
+	if as.Archive != nil && a.engine != nil {
+		maps.Copy(all, spec.ArchiveParameters(a.engine.ArchiveCommand(backup.Place{Dir: a.backupDir(as.ID)})))
 	}
-	maps.Copy(all, spec.ArchiveParameters(a.engine.ArchiveCommand(backup.Place{Dir: a.backupDir(as.ID)})))
 	return all
 }
 

@@ -28,6 +28,7 @@ import (
 	"howdah/internal/host/database/archive"
 	"howdah/internal/host/database/aside"
 	"howdah/internal/host/database/cut"
+	"howdah/internal/host/database/exchange"
 	"howdah/internal/host/database/jobs"
 	"howdah/internal/host/database/origin"
 	"howdah/internal/host/database/spare"
@@ -76,6 +77,8 @@ type Host struct {
 	noEngine error
 	// repositories has the keys of members to repositories.
 	repositories *archive.Keeper
+	// exchange does exports and imports for members.
+	exchange *exchange.Server
 	// warming is held while a primary reads again what it had cached before it was started.
 	warming sync.Mutex
 	// offers has what control planes may fetch from here.
@@ -131,6 +134,9 @@ func (a *Host) Open(ctx context.Context, of *agent.Agent) error {
 	}
 	a.certificate = newCertificate(of)
 	if err := a.openRepositories(); err != nil {
+		return err
+	}
+	if err := a.openExchange(); err != nil {
 		return err
 	}
 	a.fences = &cut.Fences{Agent: of, Cutter: cut.Choose(ctx, of, a.standbys), Standbys: a.standbys, GiveIn: a.giveIn}

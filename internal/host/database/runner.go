@@ -114,7 +114,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 
 // Beside are those who look at the database.
 func (r *runner) Beside() []func(context.Context) {
-	return []func(context.Context){r.probe.Run, r.warmth.Run, r.driver.Run, r.wal.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run, r.unbar}
+	return []func(context.Context){r.probe.Run, r.warmth.Run, r.driver.Run, r.wal.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run, r.unbar, r.answerExchange}
 }
 
 // Told has a configuration rendered that says something else, and started at once what

@@ -24,8 +24,8 @@ import (
 	"howdah/internal/state/format"
 )
 
-// Server answers hosts. All fields except Login, Authority, Storage, Placed and Repository are
-// required.
+// Server answers hosts. All fields except Login, Authority, Storage, Placed, Repository and Bucket
+// are required.
 type Server struct {
 	Home  *home.Home
 	CA    *certs.CA
@@ -47,6 +47,9 @@ type Server struct {
 	// Repository returns what opens a repository for a database, without a passphrase for the
 	// database "". Without it nobody gets to a repository.
 	Repository func(ctx context.Context, name, database string) (member.Repository, error)
+	// Bucket returns what lets a database into a bucket for a feature, or bucket.ErrNone. Without it
+	// no database has a role.
+	Bucket func(ctx context.Context, database, feature string) (member.Bucket, error)
 	// Beat is called for each heartbeat. agent is the process that sent it, or "" if its release
 	// does not say. Beat must not block.
 	Beat func(host, agent string)
@@ -73,6 +76,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+Path+"login", handle(s, s.login))
 	mux.HandleFunc("POST "+Path+storageKeyPath, handle(s, s.storageKey))
 	mux.HandleFunc("POST "+Path+repositoryPath, handle(s, s.repository))
+	mux.HandleFunc("POST "+Path+bucketPath, handle(s, s.bucket))
 	mux.HandleFunc("POST "+Path+"heartbeat", s.heartbeat)
 	return mux
 }

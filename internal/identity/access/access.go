@@ -60,7 +60,7 @@ const readOnly = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "R
 	"rds:Describe*", "rds:List*", "rds:Download*", "sts:GetCallerIdentity",
 	"ec2:Describe*", "sns:Get*", "sns:List*",
 	"howdah:Status", "howdah:Database", "howdah:Failovers", "howdah:Held", "howdah:Operations",
-	"howdah:RepositoryList", "howdah:RepositoryShow",
+	"howdah:RepositoryList", "howdah:RepositoryShow", "howdah:RoleList",
 	"howdah:Backups", "howdah:BackupShow", "howdah:Drills", "howdah:Snapshots"
 ]}]}`
 

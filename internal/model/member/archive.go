@@ -46,3 +46,17 @@ type Repository struct {
 	// Passphrase encrypts the part of the database. "" says that nothing is encrypted.
 	Passphrase string `json:"passphrase,omitempty"`
 }
+
+// Bucket is what lets a database into a bucket of an S3 server. A host gets it from a control plane
+// for one export or import, and keeps it no longer.
+type Bucket struct {
+	Role string `json:"role"` // its name
+	// As in spec.BucketRole.
+	Endpoint  string `json:"endpoint"`
+	Region    string `json:"region,omitempty"`
+	Bucket    string `json:"bucket"`
+	Prefix    string `json:"prefix,omitempty"`
+	CA        string `json:"ca,omitempty"`
+	AccessKey string `json:"access_key"`
+	Secret    string `json:"secret"`
+}

@@ -59,7 +59,8 @@ type OptionGroup struct {
 	Generation int64 `json:"generation"`
 }
 
-// Role is an IAM role that a database is associated with for a feature. It is only kept and shown.
+// Role is an IAM role that a database is associated with for a feature. What a BucketRole has no
+// record for is only kept and shown.
 type Role struct {
 	ARN     string `json:"arn"`
 	Feature string `json:"feature,omitempty"`

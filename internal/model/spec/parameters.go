@@ -97,6 +97,10 @@ func ArchiveParameters(command string) map[string]string {
 	}
 }
 
+// AgentSocketSetting is the setting that tells the module howdah where the agent does exports and
+// imports for a member.
+const AgentSocketSetting = "howdah.agent_socket"
+
 // WALCap returns how many bytes of WAL may wait to be archived: what the database's setting says,
 // or a tenth of its storage, which is given in bytes, but at least 1 GiB and at most 50 GiB.
 func WALCap(tags []Tag, storage int64) int64 {

@@ -51,6 +51,7 @@ const (
 type S3 struct {
 	client         *s3.Client
 	bucket, prefix string
+	transport      *http.Transport
 }
 
 var _ Store = (*S3)(nil)
@@ -103,8 +104,12 @@ func OpenS3(c S3Config) (*S3, error) {
 	if c.Endpoint != "" {
 		options.BaseEndpoint = &c.Endpoint
 	}
-	return &S3{client: s3.New(options), bucket: c.Bucket, prefix: c.Prefix}, nil
+	return &S3{client: s3.New(options), bucket: c.Bucket, prefix: c.Prefix, transport: transport}, nil
 }
+
+// Close closes connections that nobody uses. The store is good for more requests, and a body that is
+// being read goes on.
+func (s *S3) Close() { s.transport.CloseIdleConnections() }
 
 // authorities returns the certificates that are trusted; nil: those of the system.
 func authorities(pem string) (*x509.CertPool, error) {

@@ -121,6 +121,7 @@ func (s *Site) serveHosts() string {
 		Repository: func(ctx context.Context, name, database string) (member.Repository, error) {
 			return repository.Open(ctx, s.Store, s.Home.SealKey, name, database)
 		},
+		Bucket: s.bucket,
 	}
 	listener := httptest.NewUnstartedServer(server.Handler())
 	listener.Listener = s.Secure(listener.Listener)

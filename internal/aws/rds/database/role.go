@@ -8,9 +8,8 @@ import (
 	"howdah/internal/model/spec"
 )
 
-// features are those that RDS has roles for, with PostgreSQL. Roles are kept and
-// shown; the features are not available here.
-var features = []string{"Lambda", "s3Export", "s3Import"}
+// features are those that RDS has roles for, with PostgreSQL. For Lambda a role is only kept and shown.
+var features = []string{"Lambda", spec.Export, spec.Import}
 
 // CheckFeature refuses a feature that no role is for.
 func CheckFeature(name string) error {

@@ -1,0 +1,57 @@
+package hostapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"howdah/internal/identity/bucket"
+	"howdah/internal/model/member"
+	"howdah/internal/model/spec"
+	"howdah/internal/state"
+)
+
+// BucketRequest asks for what lets the database of a member into a bucket, for a feature: spec.Export
+// or spec.Import.
+type BucketRequest struct {
+	Member  string `json:"member"`
+	Feature string `json:"feature"`
+}
+
+const bucketPath = "bucket"
+
+// bucket gives a host what lets a database into a bucket, if one of its members that run is the
+// database's, and the database has a role for the feature.
+func (s *Server) bucket(ctx context.Context, c call, in BucketRequest) (member.Bucket, error) {
+	kind, host, _ := strings.Cut(c.caller, ":")
+	if Kind(kind) != Agent {
+		return member.Bucket{}, fmt.Errorf("%w: only an agent has members", errForbidden)
+	}
+	if s.Bucket == nil {
+		return member.Bucket{}, fmt.Errorf("%w: this control plane has no roles", errForbidden)
+	}
+	if in.Member == "" || strings.Contains(in.Member, "/") || in.Feature != spec.Export && in.Feature != spec.Import {
+		return member.Bucket{}, fmt.Errorf("%w: a member and a feature are needed", errBad)
+	}
+	a, err := state.Get[member.Assignment](ctx, s.Store, state.Assign(host, in.Member))
+	if errors.Is(err, state.ErrNotFound) || err == nil && a.Value.Want != member.Running {
+		return member.Bucket{}, fmt.Errorf("%w: %s has no member %s that runs", errForbidden, host, in.Member)
+	}
+	if err != nil {
+		return member.Bucket{}, err
+	}
+	access, err := s.Bucket(ctx, a.Value.Scope, in.Feature)
+	if errors.Is(err, bucket.ErrNone) {
+		return member.Bucket{}, fmt.Errorf("%w: %w", errForbidden, err)
+	}
+	return access, err
+}
+
+// Bucket gets what lets the database of a member of the caller's into a bucket. ErrRefused: it has no
+// role for that.
+func (c *Client) Bucket(ctx context.Context, of, feature string) (member.Bucket, error) {
+	var answer member.Bucket
+	err := c.call(ctx, bucketPath, BucketRequest{Member: of, Feature: feature}, &answer)
+	return answer, err
+}
