@@ -70,31 +70,8 @@ func (w writer) seconds(name string) ([]Plot, error) {
 			ending = fmt.Sprintf("-%d", n/mostLines+1)
 		}
 		p := newPicture("seconds-"+name+ending, "seconds")
-		one := p.add(word(w.language, "seconds"), labelled(name, w.language), 1)
-		for i, t := range all[n:min(len(all), n+mostLines)] {
-			path, err := plotter.NewLine(t.seen)
-			if err != nil {
-				return nil, err
-			}
-			path.Color, path.Width = colour(i), vg.Points(1.3)
-			one.Add(path)
-			p.entry(w.nameOf(w.r.Points[t.point].Levels), path)
-			for _, xy := range t.seen {
-				one.Y.Max = max(one.Y.Max, xy.Y*1.08)
-			}
-		}
-		one.Y.Min, one.X.Min = 0, 0
-		most := 0 // marks so far
-		for _, t := range all[n:min(len(all), n+mostLines)] {
-			most += len(w.r.Points[t.point].Marks)
-		}
-		one.Y.Max *= 1 + markHeight*float64(min(most, markRows))
-		most = 0
-		for i, t := range all[n:min(len(all), n+mostLines)] {
-			if err := w.marks(one, t, colour(i), most); err != nil {
-				return nil, err
-			}
-			most += len(w.r.Points[t.point].Marks)
+		if err := w.addSeconds(p, labelled(name, w.language), all[n:min(len(all), n+mostLines)]); err != nil {
+			return nil, err
 		}
 		drawn, err := p.drawn()
 		if err != nil {
@@ -105,11 +82,72 @@ func (w writer) seconds(name string) ([]Plot, error) {
 	return plots, nil
 }
 
-// Marks have rows of their own above the data, each so high.
+// Marks have rows of their own above the data, each so high. A panel of one setting is so high that
+// several on a page can be read.
 const (
-	markRows   = 6
-	markHeight = 0.08
+	markRows    = 6
+	markHeight  = 0.08
+	panelHeight = 5.5 * vg.Centimeter
 )
+
+// addSeconds adds all to one panel. Where there are more marks than rows, nobody could read them: each
+// setting has a panel of its own then.
+func (w writer) addSeconds(p *picture, label string, all []track) error {
+	marks := 0
+	for _, t := range all {
+		marks += len(w.r.Points[t.point].Marks)
+	}
+	if marks <= markRows || len(all) == 1 {
+		return w.panelOf(p, word(w.language, "seconds"), label, all, 0)
+	}
+	p.height = max(plotHeight, vg.Length(len(all))*panelHeight)
+	for i, t := range all {
+		below := ""
+		if i == len(all)-1 {
+			below = word(w.language, "seconds")
+		}
+		if err := w.panelOf(p, below, label, []track{t}, i); err != nil {
+			return err
+		}
+	}
+	right := 0.0
+	for _, one := range p.panels {
+		right = max(right, one.X.Max)
+	}
+	for _, one := range p.panels {
+		one.X.Max = right
+	}
+	return nil
+}
+
+// panelOf adds a panel with a line for each setting. first is the number of the first one's colour.
+func (w writer) panelOf(p *picture, x, y string, all []track, first int) error {
+	one := p.add(x, y, 1)
+	marks := 0
+	for i, t := range all {
+		path, err := plotter.NewLine(t.seen)
+		if err != nil {
+			return err
+		}
+		path.Color, path.Width = colour(first+i), vg.Points(1.3)
+		one.Add(path)
+		p.entry(w.nameOf(w.r.Points[t.point].Levels), path)
+		for _, xy := range t.seen {
+			one.Y.Max = max(one.Y.Max, xy.Y*1.08)
+		}
+		marks += len(w.r.Points[t.point].Marks)
+	}
+	one.Y.Min, one.X.Min = 0, 0
+	one.Y.Max *= 1 + markHeight*float64(min(marks, markRows))
+	row := 0
+	for i, t := range all {
+		if err := w.marks(one, t, colour(first+i), row); err != nil {
+			return err
+		}
+		row += len(w.r.Points[t.point].Marks)
+	}
+	return nil
+}
 
 // marks draws the marks of a point, each below the one before, from a row on. Those near the right edge are at the left
 // of their lines.
