@@ -21,6 +21,8 @@ require (
 	github.com/google/go-cmp v0.7.0
 	// PostgreSQL client: logins, probes, acknowledged writers.
 	github.com/jackc/pgx/v5 v5.12.0
+	// names of databases: the messages of DNS and their transport, a protocol that we did not make.
+	github.com/miekg/dns v1.1.73
 	// command line with help, completion and generated docs.
 	github.com/spf13/cobra v1.10.2
 	// flags of cobra's commands, walked for docs and completion.
@@ -41,7 +43,8 @@ require (
 	go.etcd.io/etcd/server/v3 v3.7.3
 	// etcd logs through it: its log joins ours.
 	go.uber.org/zap v1.27.1
-	// frames of HTTP/2, for tests of a client that keeps to no rules.
+	// which DNS zones are public names (publicsuffix); frames of HTTP/2, for tests of a client that keeps
+	// to no rules.
 	golang.org/x/net v0.61.0
 	// errgroup: parts that end together.
 	golang.org/x/sync v0.24.0

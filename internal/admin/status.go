@@ -14,6 +14,7 @@ type Status struct {
 	Account    string    `json:"account"` // the caller's
 	Region     string    `json:"region"`  // the caller's
 	Disposable bool      `json:"disposable"`
+	Zone       string    `json:"dns_zone,omitempty"` // in which databases have names
 	Time       time.Time `json:"time"`
 
 	Control   []Control    `json:"control"`
@@ -62,6 +63,7 @@ type Edge struct {
 	Driver               string    `json:"driver"`
 	ClientAddressVisible bool      `json:"client_address_visible"`
 	Cost                 string    `json:"cost"`
+	Names                string    `json:"names,omitempty"` // where it answers for names of databases, as ip:port
 	Started              time.Time `json:"started"`
 }
 
@@ -169,8 +171,9 @@ const (
 // Endpoint is an address that clients use.
 type Endpoint struct {
 	Kind    string   `json:"kind"`
-	Name    string   `json:"name"`    // of the instance, cluster or custom endpoint
-	Address string   `json:"address"` // ip:port
+	Name    string   `json:"name"`           // of the instance, cluster or custom endpoint
+	Address string   `json:"address"`        // ip:port
+	Host    string   `json:"host,omitempty"` // its DNS name
 	LeadsTo []string `json:"leads_to"`
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"howdah/internal/edge/endpoint"
 	"howdah/internal/edge/held"
+	"howdah/internal/edge/nameserver"
 	"howdah/internal/edge/seen"
 	"howdah/internal/model/network/cidr"
 	"howdah/internal/model/patroni"
@@ -54,6 +55,9 @@ type Config struct {
 	// Serves reports whether the forwarder can serve an address; nil means any address. An endpoint
 	// with another address is left out, so that it does not hold up the others.
 	Serves func(netip.Addr) bool
+	// Names, if set, answers for the names of databases. NamesAt is where, for people.
+	Names   *nameserver.Server
+	NamesAt string
 }
 
 // Edge is one edge.
@@ -114,6 +118,9 @@ func (e *Edge) Run(ctx context.Context) error {
 	defer e.tasks.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if e.Names != nil {
+		e.tasks.Go(func() { e.Names.Run(ctx) }) // it may know names from before
+	}
 	e.tasks.Go(func() { _ = e.cache.Run(ctx) })
 	e.tasks.Go(func() {
 		if err := e.Forwarder.Run(ctx); err != nil {
@@ -156,7 +163,7 @@ func (e *Edge) Run(ctx context.Context) error {
 }
 
 func (e *Edge) introduce(ctx context.Context) {
-	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC(), OwnNames: true, Reads: format.Newest, Own: e.Own}
+	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC(), OwnNames: true, Reads: format.Newest, Own: e.Own, Names: e.NamesAt}
 	between := state.Delete(state.Between(e.Name))
 	if !e.Info.ClientAddressVisible {
 		between = state.Put(state.Between(e.Name), seen.Between{Addresses: ownAddresses()})
@@ -202,6 +209,7 @@ func (e *Edge) update(ctx context.Context, full bool) []route.Route {
 	}
 	e.cutLostHosts(ctx, routes)
 	e.noteWays()
+	e.noteNames(routes)
 	e.noteHeld(routes)
 	return routes
 }

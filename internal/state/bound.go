@@ -97,6 +97,7 @@ var Bounds = map[string]Bound{
 	BackupPartRoot:       Asked, // as BackupRoot
 	JobRoot:              UntilDone,
 	JobReportRoot:        UntilDone,
+	DNSRoot:              PerPart, // one
 	MetaRoot:             PerPart,
 	ElectionRoot:         Leased,
 	patroni.Namespace:    PerDatabase,

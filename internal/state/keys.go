@@ -186,6 +186,9 @@ const (
 	// JobReportRoot: how far jobs are. Written by the host's agent, which removes a report when its
 	// job is gone. The operations' runner removes those of hosts that were forgotten.
 	JobReportRoot = Root + "job-report/"
+	// DNSRoot: the DNS zone in which databases have names. Written by a control plane that was started
+	// with one.
+	DNSRoot = Root + "dns/"
 	// MetaRoot: identity of the home. Written once, at the first start.
 	MetaRoot = Root + "meta/"
 	// ElectionRoot: which control plane leads.
@@ -410,6 +413,9 @@ func Between(edge string) string { return BetweenRoot + edge }
 
 // Runs is the key that exists as long as an edge runs.
 func Runs(edge string) string { return RunsRoot + edge }
+
+// DNSZone is the key of the home's DNS zone.
+func DNSZone() string { return DNSRoot + "zone" }
 
 // Restored is the key of the last restoration of the state.
 func Restored() string { return RestoredRoot + "home" }

@@ -8,6 +8,7 @@ import (
 
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
+	"howdah/internal/model/zone"
 	"howdah/internal/state"
 )
 
@@ -33,6 +34,7 @@ type origin struct {
 	networks  int64  // all security groups, and edges that hide clients
 	zones     string // of its subnet group
 	archive   string // the repositories of its WAL
+	dns       zone.Zone
 }
 
 // As reports whether a database is wanted as it was, and has the same records; old may be nil.

@@ -6,6 +6,7 @@ import (
 
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
+	"howdah/internal/model/zone"
 	"howdah/internal/state"
 	"howdah/internal/testkit/etcdtest"
 )
@@ -45,4 +46,49 @@ func TestAHiddenInstance(t *testing.T) {
 	if routes := w.Basis(w.Database("db-1"), layout, nil).Routes(layout); len(routes) != 1 {
 		t.Errorf("the other one has the routes %+v", routes)
 	}
+}
+
+// The certificates of a hidden instance also have the name of the one whose place it is about to take.
+// In another zone they have other names, and without one they have none.
+func TestNamesOfAHiddenInstance(t *testing.T) {
+	store := etcdtest.Store(t)
+	cache := etcdtest.Cache(t, store, nil)
+	scope := spec.Scope{Account: "111111111111", Region: "us-east-1"}
+	seen := spec.Instance{Common: spec.Common{Scope: scope, Name: "orders", ResourceID: "db-1", Address: "10.0.0.1", Port: 5432}, Class: "db.t3.micro"}
+	hidden := seen
+	hidden.Name, hidden.ResourceID, hidden.Address, hidden.MadeBy, hidden.Expects = "orders-rewind", "db-2", "10.0.0.2", "op", "10.0.0.1"
+	for _, i := range []spec.Instance{seen, hidden} {
+		etcdtest.Put(t, store, cache, state.Put(state.Instance(scope.Account, scope.Region, i.Name), i))
+	}
+	records := &Records{Cache: cache}
+	w := Nothing(cache)
+	for _, z := range []zone.Zone{"", "a.test", "b.test", ""} {
+		if z == "" {
+			etcdtest.Put(t, store, cache, state.Delete(state.DNSZone()))
+		} else {
+			etcdtest.Put(t, store, cache, state.Put(state.DNSZone(), zone.Setting{Zone: z}))
+		}
+		w, _ = w.After(records.Made())
+		var own, both []string
+		if z != "" {
+			own = []string{nameOf(t, z, seen)}
+			both = []string{own[0], nameOf(t, z, hidden)}
+			slices.Sort(both)
+		}
+		if got := w.Database("db-1").Want.ServerNames; !slices.Equal(got, own) {
+			t.Errorf("in %q: %v, want %v", z, got, own)
+		}
+		if got := w.Database("db-2").Want.ServerNames; !slices.Equal(got, both) {
+			t.Errorf("in %q the hidden one has %v, want %v", z, got, both)
+		}
+	}
+}
+
+func nameOf(t *testing.T, z zone.Zone, i spec.Instance) string {
+	t.Helper()
+	name, err := z.Name(zone.Instance, i.Name, i.Account, i.Region)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }

@@ -29,9 +29,9 @@ func (b Basis) Routes(layout plan.Layout) []route.Route {
 	}
 	if b.Cluster == nil {
 		i := b.Specs[0].Value
-		return []route.Route{with(base, i.ResourceID, route.Leader, b.listen(i.ResourceID, i.Address, i.Former), i.Port)}
+		return b.withNames([]route.Route{with(base, i.ResourceID, route.Leader, b.listen(i.ResourceID, i.Address, i.Former), i.Port)})
 	}
-	return b.clusterRoutes(base)
+	return b.withNames(b.clusterRoutes(base))
 }
 
 func (b Basis) clusterRoutes(base route.Route) []route.Route {
@@ -75,22 +75,22 @@ func (b Basis) listen(id, address string, former []string) string {
 		return address // it is not served yet
 	}
 	now, _, err := net.SplitHostPort(last.Value.Listen)
-	if err != nil || !slices.Contains(former, now) || b.named(address) {
+	if err != nil || !slices.Contains(former, now) || b.certified(func(a member.Assignment) bool { return slices.Contains(a.ServerIPs, address) }) {
 		return address
 	}
 	return now
 }
 
-// named: all servers of a database that run on living hosts have a certificate with
-// this address. One on a lost host gets it before it starts again.
-func (b Basis) named(address string) bool {
+// certified: all servers of a database that run on living hosts have a certificate that says such.
+// One on a lost host gets it before it starts again.
+func (b Basis) certified(such func(member.Assignment) bool) bool {
 	for _, m := range b.Layout.Members {
 		id := member.ID(b.Want.ID, m.Name)
 		last, told := b.Assigned[id]
 		switch {
 		case m.Leaving || !b.host(m.Host).Alive || !told || last.Value.Want != member.Running:
 			continue
-		case !slices.Contains(last.Value.ServerIPs, address):
+		case !such(last.Value):
 			return false
 		}
 		report, ok := b.Reports[id]

@@ -11,6 +11,7 @@ import (
 	"howdah/internal/model/network"
 	"howdah/internal/model/network/cidr"
 	"howdah/internal/model/spec"
+	"howdah/internal/model/zone"
 	"howdah/internal/state"
 )
 
@@ -27,6 +28,7 @@ type Wanted struct {
 	networks  int64          // when security and edges changed last: see state.Cache.Changes
 	zones     map[spec.GroupKey][]string
 	subnets   int64 // when zones changed last
+	dns       zone.Zone
 	parts     parts
 	archives  archives
 }
@@ -76,6 +78,9 @@ func (w *Wanted) After(made *Made) (next *Wanted, news News) {
 	networks, subnets := w.made == nil || next.networks != w.networks, w.made == nil || next.subnets != w.subnets
 	var moved bool
 	next.archives, moved = w.archives.as(w.cache)
+	if next.dns = DNSZone(w.cache); next.dns != w.dns {
+		moved = true
+	}
 	if made == w.made && !networks && !subnets && !moved {
 		return next, News{}
 	}
@@ -206,7 +211,7 @@ func (w *Wanted) originOf(revision int64, c spec.Common, links plan.Links) origi
 	return origin{
 		archive: strings.Join(links.Repositories, " "),
 		own:     revision, followers: strings.Join(links.Followers, " ") + "/" + strings.Join(links.Below, " "), groups: w.made.marks, networks: w.networks,
-		zones: strings.Join(w.zones[c.SubnetGroupKey()], " "),
+		zones: strings.Join(w.zones[c.SubnetGroupKey()], " "), dns: w.dns,
 	}
 }
 
@@ -240,7 +245,7 @@ func (w *Wanted) one(before *Wanted, id string, from origin, made func() *Databa
 	}
 	d := made()
 	d.origin = from
-	d.Want.ServerIPs = d.served()
+	d.Want.ServerIPs, d.Want.ServerNames = d.served(), w.serverNames(d)
 	d.Want.Zones = strings.Fields(from.zones)
 	d.Want.Allow, d.Want.Between = w.admitted(d), w.between(d)
 	return d

@@ -34,6 +34,7 @@ import (
 	"howdah/internal/model/route"
 	"howdah/internal/model/spec"
 	"howdah/internal/model/topic"
+	"howdah/internal/model/zone"
 	"howdah/internal/state/format"
 )
 
@@ -45,7 +46,7 @@ var records = []any{
 	plan.Layout{}, member.Assignment{}, member.Task{}, member.Result{}, member.Report{}, member.Host{}, member.Lead{}, member.Liveness{}, member.Job{}, member.JobReport{},
 	route.Route{}, route.Way{}, seen.Status{}, seen.Between{}, seen.Switch{}, reconcile.Notice{}, event.Event{}, postmortem.Record{},
 	fence.Case{}, fence.Witness{}, fence.CutReport{}, fence.Death{}, fence.Plea{}, fence.Passed{}, fence.Sworn{}, fence.Incident{},
-	regain.Home{}, regain.Hold{}, regain.Holding{}, regain.Copy{}, hostapi.ControlMember{}, format.Record{}, format.Said{},
+	regain.Home{}, regain.Hold{}, regain.Holding{}, regain.Copy{}, hostapi.ControlMember{}, zone.Setting{}, zone.Said{}, format.Record{}, format.Said{},
 	operation.Record{}, operation.Wish{}, param.Catalogue{}, notify.Cursor{}, notify.Delivery{},
 	access.Key{}, authority.Record{}, authority.Default{}, kms.Key{}, kms.Alias{}, kms.Storage{}, secret.Secret{},
 	topic.Topic{}, topic.Subscription{}, topic.Message{}, topic.EventSubscription{}, topic.GivenUp{},

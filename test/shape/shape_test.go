@@ -30,7 +30,7 @@ func TestPurePackagesDoNoIO(t *testing.T) {
 	for _, pkg := range []string{
 		"internal/model/param", "internal/control/plan", "internal/model/spec", "internal/identity/iam", "internal/model/member", "internal/model/route", "internal/failover/postmortem",
 		"internal/model/network", "internal/model/network/cidr", "internal/model/event", "internal/model/topic", "internal/model/regain", "internal/model/operation",
-		"internal/model/patroni", "internal/engine/patroni/config", "internal/engine/backup", "internal/model/lsn",
+		"internal/model/patroni", "internal/engine/patroni/config", "internal/engine/backup", "internal/model/lsn", "internal/model/zone",
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			for _, path := range reaches(t, pkg, map[string]bool{}) {

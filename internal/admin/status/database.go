@@ -93,7 +93,7 @@ func (s *service) endpointsOut(d database.Subject) []admin.Endpoint {
 	for _, record := range state.LoadAll[route.Route](s.Cache, state.RouteRoot) {
 		if r := record.Value; r.Database == d.Want.ID {
 			kind, name := s.endpointName(d, r)
-			out = append(out, admin.Endpoint{Kind: kind, Name: name, Address: r.Listen, LeadsTo: leadsTo(r, view)})
+			out = append(out, admin.Endpoint{Kind: kind, Name: name, Address: r.Listen, Host: r.Name, LeadsTo: leadsTo(r, view)})
 		}
 	}
 	if len(out) == 0 && d.Common.Address != "" {

@@ -39,7 +39,7 @@ func (s *service) edgesOut() []admin.Edge {
 		_, _, running := s.Cache.Raw(state.Runs(e.Value.Name))
 		all = append(all, admin.Edge{
 			Name: e.Value.Name, Running: running, Driver: info.Driver, ClientAddressVisible: info.ClientAddressVisible,
-			Cost: info.Cost, Started: e.Value.Started,
+			Cost: info.Cost, Names: e.Value.Names, Started: e.Value.Started,
 		})
 	}
 	return all

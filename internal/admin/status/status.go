@@ -18,6 +18,7 @@ import (
 	"howdah/internal/failover/postmortem"
 	"howdah/internal/identity/home"
 	"howdah/internal/state"
+	"howdah/internal/view"
 )
 
 // Held knows what databases wait for since the home was restored: home.Held.
@@ -84,7 +85,7 @@ func (s *service) status(ctx context.Context, c front.Call, _ admin.Nothing) (ad
 	}
 	out := admin.Status{
 		Home: s.Home.ID, Version: s.Version, Account: c.Account, Region: c.Region,
-		Disposable: s.Home.Disposable, Time: c.Now,
+		Disposable: s.Home.Disposable, Zone: string(view.DNSZone(s.Cache)), Time: c.Now,
 		Control: s.controlOut(), Etcd: s.Etcd.Ask(ctx), Edges: s.edgesOut(), Hosts: s.hostsOut(),
 		Databases: []admin.Database{}, Fences: []admin.Fence{}, Problems: []admin.Problem{},
 	}

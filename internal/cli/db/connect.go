@@ -1,6 +1,7 @@
 package db
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -44,7 +45,7 @@ func runDBConnect(cmd *cobra.Command, o *cli.Options, args []string, reader bool
 	if t.Status() == "stopped" {
 		return fmt.Errorf("%s is stopped: start it: %s", t.Name, o.Pasteable("howdah db start "+t.Name))
 	}
-	c, err := connection(&t, h, reader)
+	c, err := connection(ctx, &t, h, reader)
 	if err != nil {
 		return err
 	}
@@ -65,11 +66,14 @@ func runDBConnect(cmd *cobra.Command, o *cli.Options, args []string, reader bool
 // conn is how psql reaches a database.
 type conn struct {
 	host, port, user, database string
+	name                       string // DNS name of host, or ""
 	rootCert, passFile         string // "": psql's own
 }
 
-// connection returns how the master user connects through an endpoint.
-func connection(t *cli.Target, h *home.Home, reader bool) (conn, error) {
+// connection returns how the master user connects through an endpoint. Where endpoints have names, it
+// goes to the address: that works also where no resolver knows the home's zone, and the password file
+// has the address.
+func connection(ctx context.Context, t *cli.Target, h *home.Home, reader bool) (conn, error) {
 	v := viewOf(t)
 	endpoint := v.Endpoint
 	if reader {
@@ -84,9 +88,15 @@ func connection(t *cli.Target, h *home.Home, reader bool) (conn, error) {
 	if c.database == "" {
 		c.database = "postgres"
 	}
-	var err error
-	if c.host, c.port, err = net.SplitHostPort(endpoint); err != nil {
+	shown, _, err := net.SplitHostPort(endpoint)
+	if err == nil {
+		c.host, c.port, err = net.SplitHostPort(t.API.Reach(ctx, endpoint))
+	}
+	if err != nil {
 		return conn{}, fmt.Errorf("endpoint of %s: %w", t.Name, err)
+	}
+	if shown != c.host {
+		c.name = shown
 	}
 	if h != nil {
 		c.rootCert, c.passFile = h.CAFile(), h.DemoPassFile()
@@ -121,13 +131,26 @@ func (c conn) line() string {
 	return prefix + `psql ` + cli.ShellQuoteDouble(info)
 }
 
+// nameLine returns a command that connects by the name of the endpoint, also where no resolver knows
+// it: libpq is told the address. The password file has no line for the name.
+func (c conn) nameLine() string {
+	info := fmt.Sprintf("host=%s hostaddr=%s port=%s user=%s dbname=%s sslmode=verify-full", c.name, c.host, c.port, c.user, c.database)
+	if c.rootCert != "" {
+		info += " sslrootcert=" + cli.InfoValue(c.rootCert)
+	}
+	return "psql " + cli.ShellQuoteDouble(info)
+}
+
 // sayConnect says where a new database is and how to get in.
-func sayConnect(o *cli.Options, t *cli.Target, h *home.Home) {
+func sayConnect(ctx context.Context, o *cli.Options, t *cli.Target, h *home.Home) {
 	v := viewOf(t)
 	o.Say("%s is %s at %s", v.Name, v.Status, v.Endpoint)
 	o.Say("  %s", o.Pasteable("howdah db connect "+v.Name))
-	c, err := connection(t, h, false)
+	c, err := connection(ctx, t, h, false)
 	if err == nil && h != nil && Passwords(h).Has(t.ResourceID()) {
 		o.Say("  %s", c.line())
+	}
+	if err == nil && c.name != "" {
+		o.Say("  by its name, which needs no resolver (asks for the password):\n  %s", c.nameLine())
 	}
 }

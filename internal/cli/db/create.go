@@ -89,7 +89,7 @@ func runDBCreate(cmd *cobra.Command, o *cli.Options, name string, f *createFlags
 	if err := keepPassword(cmd.Context(), &t, h, f.user, password, made); err != nil {
 		return err
 	}
-	return finish(cmd.Context(), o, &t, !f.noWait, "available", func() error { sayConnect(o, &t, h); return nil })
+	return finish(cmd.Context(), o, &t, !f.noWait, "available", func() error { sayConnect(cmd.Context(), o, &t, h); return nil })
 }
 
 func (f *createFlags) input(cmd *cobra.Command, name string) (*rds.CreateDBInstanceMessage, error) {

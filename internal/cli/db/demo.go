@@ -40,7 +40,7 @@ func newDemo(o *cli.Options) *cobra.Command {
 			if err := o.WaitFor(cmd.Context(), t, "available"); err != nil {
 				return err
 			}
-			return o.Print(viewOf(t), func() error { return demoText(o, t, h) })
+			return o.Print(viewOf(t), func() error { return demoText(cmd.Context(), o, t, h) })
 		},
 	}
 }
@@ -73,13 +73,17 @@ func demoInput(password string) *rds.CreateDBInstanceMessage {
 	}
 }
 
-func demoText(o *cli.Options, demo *cli.Target, h *home.Home) error {
-	c, err := connection(demo, h, false)
+func demoText(ctx context.Context, o *cli.Options, demo *cli.Target, h *home.Home) error {
+	c, err := connection(ctx, demo, h, false)
 	if err != nil {
 		return err
 	}
 	o.Say("The Multi-AZ PostgreSQL %s is available at %s:%s. Connect:", demo.Name, c.host, c.port)
 	o.Say("\n  %s\n", c.line())
+	if c.name != "" {
+		o.Say("By its name, also where no resolver knows it (asks for the password):")
+		o.Say("\n  %s\n", c.nameLine())
+	}
 	if !Passwords(h).Has(demo.ResourceID()) {
 		o.Say("Its password is not kept here. Set another one: %s\n", o.Pasteable("howdah db modify "+demo.Name+" --password-stdin"))
 	}

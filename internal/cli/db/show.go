@@ -94,7 +94,7 @@ func factsOf(v showView) [][2]string {
 	}
 	if v.Database != nil && r.Cluster == "" {
 		for _, e := range v.Database.Endpoints {
-			add(EndpointTitle(e), e.Address+LeadsText(*v.Database, e))
+			add(EndpointTitle(e), EndpointText(e)+LeadsText(*v.Database, e))
 		}
 	} else {
 		add("endpoint", r.Endpoint)
@@ -129,6 +129,14 @@ func EndpointTitle(e admin.Endpoint) string {
 		return "reader endpoint"
 	}
 	return cmp.Or(e.Name, e.Kind) + " endpoint"
+}
+
+// EndpointText returns where an endpoint is: its address, and its name if it has one.
+func EndpointText(e admin.Endpoint) string {
+	if e.Host == "" {
+		return e.Address
+	}
+	return e.Host + ", " + e.Address
 }
 
 // LeadsText says where an endpoint leads. While a host is silent, the endpoint still leads there,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,9 +19,11 @@ import (
 	"howdah/internal/admin/client"
 	"howdah/internal/cli"
 	"howdah/internal/cli/parts"
+	"howdah/internal/edge/nameserver"
 	"howdah/internal/host/proc"
 	"howdah/internal/host/supervise"
 	"howdah/internal/identity/home"
+	"howdah/internal/model/zone"
 )
 
 // startTimeout is how long --detach waits for the API.
@@ -36,6 +39,8 @@ func newUp(o *cli.Options) *cobra.Command {
 	var relay parts.RelayFlags
 	var public parts.PublicFlag
 	var backups parts.BackupFlags
+	var dns parts.ZoneFlag
+	var listenDNS parts.ListenFlag
 	var storage string
 	cmd := &cobra.Command{
 		Use: "up", Short: "Run a whole Howdah on this machine: control plane, edge and three zones", Args: cli.Args(cobra.NoArgs),
@@ -58,6 +63,13 @@ func newUp(o *cli.Options) *cobra.Command {
 			if _, err := backups.Schedule(); err != nil {
 				return err
 			}
+			asked, err := dns.Asked()
+			if err != nil {
+				return err
+			}
+			if _, err := listenDNS.At(netip.AddrPort{}); err != nil {
+				return err
+			}
 			disk, err := parseStorage(storage)
 			if err != nil {
 				return err
@@ -77,10 +89,11 @@ func newUp(o *cli.Options) *cobra.Command {
 			if credential.inArguments() {
 				return forget(o)
 			}
+			args := partArgs{serve: slices.Concat(backups.Args(), dns.Args()), edge: listenDNS.Args()}
 			if detach {
-				return upDetached(cmd.Context(), o, h, backups.Args())
+				return upDetached(cmd.Context(), o, h, args, asked)
 			}
-			return up(cmd.Context(), o, h, backups.Args())
+			return up(cmd.Context(), o, h, args)
 		},
 	}
 	flags := cmd.Flags()
@@ -93,19 +106,29 @@ func newUp(o *cli.Options) *cobra.Command {
 	relay.Add(cmd)
 	public.Add(cmd)
 	backups.Add(cmd)
+	dns.Add(cmd)
+	listenDNS.Add(cmd, fmt.Sprintf("port %d of an address of the home's own, or %d if not root", nameserver.Port, nameserver.OtherPort))
 	return cmd
 }
+
+// partArgs are the arguments of the control plane and of the edge that users gave to `howdah up`.
+type partArgs struct{ serve, edge []string }
+
+func (a partArgs) all() []string { return slices.Concat(a.serve, a.edge) }
 
 // upView is what `howdah up --detach` answers as JSON.
 type upView struct {
 	Home     string `json:"home"`
 	Endpoint string `json:"endpoint"`
 	PID      int    `json:"pid"` // of the supervisor
+	// Zone is the DNS zone in which databases have names, and Names is where these are answered.
+	Zone  string   `json:"dns_zone,omitempty"`
+	Names []string `json:"names,omitempty"`
 }
 
 // up supervises the parts until it is told to end. The parts end with it. The databases go on until
 // `howdah down` stops them.
-func up(ctx context.Context, o *cli.Options, h *home.Home, serveArgs []string) error {
+func up(ctx context.Context, o *cli.Options, h *home.Home, args partArgs) error {
 	lock, err := h.Lock("up")
 	if errors.Is(err, home.ErrLocked) {
 		return fmt.Errorf("this home is up already (process %d)", h.Holder("up"))
@@ -131,8 +154,8 @@ func up(ctx context.Context, o *cli.Options, h *home.Home, serveArgs []string) e
 		return fmt.Errorf("find own program: %w", err)
 	}
 	supervised := []supervise.Part{
-		{Name: "serve", Args: append([]string{"serve", "--home", h.Dir}, serveArgs...), Log: h.LogFile("serve")},
-		{Name: "edge", Args: []string{"edge", "--home", h.Dir}, Log: h.LogFile("edge")},
+		{Name: "serve", Args: append([]string{"serve", "--home", h.Dir}, args.serve...), Log: h.LogFile("serve")},
+		{Name: "edge", Args: append([]string{"edge", "--home", h.Dir}, args.edge...), Log: h.LogFile("edge")},
 	}
 	for _, zone := range cli.Zones {
 		supervised = append(supervised, supervise.Part{
@@ -149,26 +172,36 @@ func up(ctx context.Context, o *cli.Options, h *home.Home, serveArgs []string) e
 }
 
 // upDetached starts a supervisor that outlives this process, unless there is one, and waits until
-// the API answers.
-func upDetached(ctx context.Context, o *cli.Options, h *home.Home, serveArgs []string) error {
+// the API answers. asked is the DNS zone that the home shall have; nil: the one that it has.
+func upDetached(ctx context.Context, o *cli.Options, h *home.Home, args partArgs, asked *zone.Zone) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var ended <-chan struct{}
 	if h.Holder("up") == 0 {
 		var err error
-		if ended, err = startDetached(ctx, h, serveArgs); err != nil {
+		if ended, err = startDetached(ctx, h, args.all()); err != nil {
 			return err
 		}
 	}
 	if err := waitAPI(ctx, h, ended); err != nil {
 		return err
 	}
-	if err := waitHosts(ctx, h); err != nil {
+	status, err := waitHosts(ctx, h)
+	if err != nil {
 		return err
 	}
-	v := upView{Home: h.Dir, Endpoint: "https://" + client.Address(h.Listen), PID: h.Holder("up")}
+	if asked != nil && string(*asked) != status.Zone {
+		return fmt.Errorf("the home %s is up already, and its DNS zone is %q: end its process %d, and start it again", h.Dir, status.Zone, h.Holder("up"))
+	}
+	v := upView{Home: h.Dir, Endpoint: "https://" + client.Address(h.Listen), PID: h.Holder("up"), Zone: status.Zone}
+	if v.Zone != "" {
+		v.Names = namesAt(status)
+	}
 	return o.Print(v, func() error {
 		o.Say("Howdah is up: %s (home %s)", v.Endpoint, v.Home)
+		if len(v.Names) > 0 {
+			o.Say("Databases have names in %s, which are answered at %s. Addresses work as well; what resolvers have to be told: docs/guide/names.md", v.Zone, strings.Join(v.Names, ", "))
+		}
 		return nil
 	})
 }
@@ -200,11 +233,11 @@ func waitAPI(ctx context.Context, h *home.Home, ended <-chan struct{}) error {
 }
 
 // waitHosts waits until all hosts and the edge are there, so that a database can be created at
-// once.
-func waitHosts(ctx context.Context, h *home.Home) error {
+// once. It returns the status of then.
+func waitHosts(ctx context.Context, h *home.Home) (admin.Status, error) {
 	api, err := client.FromHome(h)
 	if err != nil {
-		return err
+		return admin.Status{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, hostsTimeout)
 	defer cancel()
@@ -215,15 +248,25 @@ func waitHosts(ctx context.Context, h *home.Home) error {
 			missing = absent(status)
 		}
 		if len(missing) == 0 {
-			return nil
+			return status, nil
 		}
 		select {
 		case <-ctx.Done():
 			log := h.LogFile(missing[0])
-			return fmt.Errorf("the API answers, but %s did not come up%s: see %s", strings.Join(missing, ", "), lastWords(log), log)
+			return status, fmt.Errorf("the API answers, but %s did not come up%s: see %s", strings.Join(missing, ", "), lastWords(log), log)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// namesAt returns where the edges that run answer for names.
+func namesAt(s admin.Status) (all []string) {
+	for _, e := range s.Edges {
+		if e.Running && e.Names != "" {
+			all = append(all, e.Names)
+		}
+	}
+	return all
 }
 
 // absent returns the parts that a status does not show.

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,7 +79,25 @@ func controlText(o *cli.Options, s admin.Status) error {
 		edges.Row(e.Name, edgeCell(e), e.Driver, seen, e.Cost)
 	}
 	o.Say("")
-	return edges.Write(o.Screen.Stdout, o.Screen.Color())
+	if err := edges.Write(o.Screen.Stdout, o.Screen.Color()); err != nil {
+		return err
+	}
+	namesText(o, s)
+	return nil
+}
+
+// namesText says where resolvers are to ask for the names of databases.
+func namesText(o *cli.Options, s admin.Status) {
+	if s.Zone == "" {
+		return
+	}
+	var at []string
+	for _, e := range s.Edges {
+		if e.Running && e.Names != "" {
+			at = append(at, e.Names)
+		}
+	}
+	o.Say("\nnames in %s are answered at %s", s.Zone, cmp.Or(strings.Join(at, ", "), "no edge that runs"))
 }
 
 func edgeCell(e admin.Edge) screen.Cell {
@@ -199,7 +218,7 @@ func databasesText(o *cli.Options, s admin.Status) error {
 		cell := db.StatusCell(d.Status)
 		o.Say("\n%s  %s  %s", o.Screen.Paint(screen.Bold, d.Name), o.Screen.Paint(cell.Style, cell.Text), databaseLine(s, d))
 		for _, e := range d.Endpoints {
-			o.Say("  %s %s%s", db.EndpointTitle(e), e.Address, db.LeadsText(d, e))
+			o.Say("  %s %s%s", db.EndpointTitle(e), db.EndpointText(e), db.LeadsText(d, e))
 		}
 		if line := db.BackupsLine(d.Backups); line != "" {
 			o.Say("  backups: %s", line)

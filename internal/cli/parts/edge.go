@@ -19,6 +19,7 @@ import (
 	"howdah/internal/edge/endpoint/announce"
 	"howdah/internal/edge/endpoint/driver"
 	"howdah/internal/edge/held"
+	"howdah/internal/edge/nameserver"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
@@ -30,6 +31,7 @@ import (
 type edgeFlags struct {
 	join, tokenFile, name, driver, pool, public, own string
 	masquerade                                       bool
+	listen                                           ListenFlag
 }
 
 func newEdge(o *cli.Options) *cobra.Command {
@@ -52,6 +54,7 @@ func newEdge(o *cli.Options) *cobra.Command {
 	flags.StringVar(&f.public, "public-pool", "", "addresses outside 127.0.0.0/8 of endpoints that are publicly accessible, as CIDR (default: the home's, where the edge belongs to one on this machine)")
 	flags.StringVar(&f.own, "own", "", "name of the host that this edge is on: it then serves only endpoints whose primary is on this host, and their addresses move with the primary (needs an edge on every host, and a pool in the hosts' own network)")
 	flags.BoolVar(&f.masquerade, "masquerade", false, "let members see this machine's address in place of the client's; needed if their answers would not come back this way")
+	f.listen.Add(cmd, fmt.Sprintf("port %d on loopback; port %d on an address of the home's own, or %d if not root, where the edge belongs to one on this machine", nameserver.OtherPort, nameserver.Port, nameserver.OtherPort))
 	cli.CompleteFiles(cmd, "token-file")
 	cli.Complete(cmd, "driver", cobra.FixedCompletions([]string{"nft", "haproxy"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -60,6 +63,7 @@ func newEdge(o *cli.Options) *cobra.Command {
 func runEdge(ctx context.Context, o *cli.Options, f edgeFlags) error {
 	log := cli.NewLog("edge")
 	options := joinOptions{dir: o.Home, kind: hostapi.Edge, name: f.name, url: f.join}
+	standard := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), nameserver.OtherPort)
 	if f.join != "" {
 		token, err := readToken(f.tokenFile)
 		if err != nil {
@@ -74,6 +78,13 @@ func runEdge(ctx context.Context, o *cli.Options, f edgeFlags) error {
 		if err := localJoin(h, &options); err != nil {
 			return err
 		}
+		if standard, err = NamesAt(h); err != nil {
+			return err
+		}
+	}
+	names, err := f.listen.At(standard)
+	if err != nil {
+		return err
 	}
 	if err := mkdirAll(options.dir); err != nil {
 		return err
@@ -114,9 +125,11 @@ func runEdge(ctx context.Context, o *cli.Options, f edgeFlags) error {
 	defer client.Close()
 	go followEtcd(ctx, options.dir, client, log)
 	go keepIdentity(ctx, options, identity, client, log)
+	answers := nameserver.New(names, log)
+	answers.KeepIn(filepath.Join(options.dir, namesFile))
 	settled := edge.Config{
 		Name: f.name, Version: o.Version, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
-		Own: f.own, Announce: announce.Address, Serves: settings.Serves,
+		Own: f.own, Announce: announce.Address, Serves: settings.Serves, Names: answers, NamesAt: names.String(),
 	}
 	if f.own != "" {
 		record := held.RecordOf(m.HomeID, f.own)
@@ -131,6 +144,19 @@ func runEdge(ctx context.Context, o *cli.Options, f edgeFlags) error {
 		}
 	}
 	return edge.New(settled).Run(ctx)
+}
+
+// namesFile is where an edge keeps the names that it answers for, in its directory.
+const namesFile = "names.json"
+
+// NamesAt returns where the edge of a home on one machine answers for names unless it is told
+// otherwise.
+func NamesAt(h *home.Home) (netip.AddrPort, error) {
+	address, err := netip.ParseAddr(h.Address(0, nameserver.Port))
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("network of the home: %w", err)
+	}
+	return netip.AddrPortFrom(address, nameserver.DefaultPort()), nil
 }
 
 // lockHeld takes the addresses of this host over from an earlier edge. The agent may be looking at

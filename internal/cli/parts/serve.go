@@ -31,6 +31,7 @@ func newServe(o *cli.Options) *cobra.Command {
 	var quota int64
 	var relay RelayFlags
 	var public PublicFlag
+	var dns ZoneFlag
 	var backups BackupFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -57,6 +58,9 @@ func newServe(o *cli.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cfg.Zone, err = dns.Asked(); err != nil {
+				return err
+			}
 			if cfg.Backups, err = backups.Schedule(); err != nil {
 				return err
 			}
@@ -77,6 +81,7 @@ func newServe(o *cli.Options) *cobra.Command {
 	flags.BoolVar(&noOvercommit, "no-overcommit", false, "refuse instance classes that do not fit into the hosts")
 	relay.Add(cmd)
 	public.Add(cmd)
+	dns.Add(cmd)
 	backups.Add(cmd)
 	cli.CompleteFiles(cmd, "token-file")
 	return cmd

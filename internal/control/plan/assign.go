@@ -29,9 +29,8 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 		Scope: want.ID, Name: m.Name, OwnName: m.OwnName, Address: m.Address, Port: m.Port, RESTPort: m.RESTPort, Major: want.Major,
 		Tier: seat.Tier, Boost: m.Boost, NoFailover: m.Barred, NoSync: m.NoSync, RequireTLS: want.RequireTLS, IAMAuth: want.IAMAuth,
 		Parameters: memberParameters(want, seat, usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
-		ServerIPs: append([]string{m.Address}, want.ServerIPs...),
-		Topology:  topology(want, layout),
-		Owner:     want.Owner, Encrypted: want.Encrypted, Archive: want.Archive, Copy: m.Copy,
+		ServerIPs: append([]string{m.Address}, want.ServerIPs...), ServerNames: want.ServerNames, Topology: topology(want, layout),
+		Owner: want.Owner, Encrypted: want.Encrypted, Archive: want.Archive, Copy: m.Copy,
 	}
 	if slices.Contains(layout.Warm, m.Name) {
 		a.Parameters["ccm.enabled"] = "on"

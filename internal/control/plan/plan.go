@@ -55,6 +55,8 @@ type Database struct {
 	// Restore says what the first data are made of; nil: the database begins empty.
 	Restore   *member.Restore
 	ServerIPs []string
+	// ServerNames are the DNS names of its endpoints.
+	ServerNames []string
 	// Allow lists the networks that users may connect from; nil admits everyone. Between lists the
 	// addresses of edges that members see in place of a client's.
 	Allow, Between []string

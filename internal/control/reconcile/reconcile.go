@@ -106,7 +106,7 @@ func (r *Reconciler) changed(keys []string) {
 }
 
 // databaseOf returns the database that a key is about. It returns "" if any database may be
-// concerned, as by what users ask for, by the life of hosts, and by what edges hide.
+// concerned, as by what users ask for, by the life of hosts, by what edges hide, and by the DNS zone.
 func databaseOf(key string) (id string, ok bool) {
 	if scope, rest, ok := patroni.SplitKey(key); ok {
 		// The primary publishes its position all the time. That decides nothing.
@@ -114,7 +114,8 @@ func databaseOf(key string) (id string, ok bool) {
 	}
 	switch {
 	case strings.HasPrefix(key, state.SpecRoot), strings.HasPrefix(key, state.LiveRoot), strings.HasPrefix(key, state.DrainRoot),
-		strings.HasPrefix(key, state.SubnetGroupRoot), strings.HasPrefix(key, state.SecurityGroupRoot), strings.HasPrefix(key, state.BetweenRoot):
+		strings.HasPrefix(key, state.SubnetGroupRoot), strings.HasPrefix(key, state.SecurityGroupRoot), strings.HasPrefix(key, state.BetweenRoot),
+		strings.HasPrefix(key, state.DNSRoot):
 		return "", true
 	case strings.HasPrefix(key, state.ReportRoot):
 		return databaseOfMember(state.Tail(key, state.ReportRoot)), true

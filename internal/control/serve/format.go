@@ -10,8 +10,10 @@ import (
 	"howdah/internal/edge/seen"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/model/member"
+	"howdah/internal/model/zone"
 	"howdah/internal/state"
 	"howdah/internal/state/format"
+	"howdah/internal/view"
 )
 
 const (
@@ -32,26 +34,27 @@ func (cfg Config) readable(ctx context.Context, client *clientv3.Client) error {
 	return r.Check(cfg.Version)
 }
 
-// followFormat ends this control plane once the records are of a newer release. It also tells hosts
-// and edges of each new number: they read what control planes say of themselves.
-func (cfg Config) followFormat(ctx context.Context, store *state.Store, cache *state.Cache) error {
+// follow ends this control plane once the records are of a newer release. It also tells hosts and
+// edges of each new number, and of another DNS zone: they read what control planes say of themselves.
+func (cfg Config) follow(ctx context.Context, store *state.Store, cache *state.Cache) error {
 	if err := cache.Loaded(ctx); err != nil {
 		return nil // it was told to end
 	}
 	timer := time.NewTicker(followEvery)
 	defer timer.Stop()
-	for told := 0; ; {
+	var told format.Record
+	for named := zone.Zone(""); ; {
 		r, err := state.Load[format.Record](cache, state.HomeFormat)
 		if err == nil {
 			if err := r.Value.Check(cfg.Version); err != nil {
 				return err
 			}
-			if r.Value.Format != told {
-				if _, err := cfg.introduce(ctx, store, r.Value); err == nil {
-					told = r.Value.Format
-				} else if ctx.Err() == nil {
-					cfg.Log.Warn("tell hosts of the format of the home's records", "error", err)
-				}
+		}
+		if now := view.DNSZone(cache); r.Value.Format != told.Format || now != named {
+			if _, err := cfg.introduce(ctx, store, r.Value, now); err == nil {
+				told, named = r.Value, now
+			} else if ctx.Err() == nil {
+				cfg.Log.Warn("tell hosts of the format of the home's records, and of its DNS zone", "error", err)
 			}
 		}
 		select {

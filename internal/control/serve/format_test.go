@@ -53,13 +53,13 @@ func TestTheFormatIsRaisedAndFollowed(t *testing.T) {
 		Name: "s1", Version: "1.1", Address: "127.0.0.1", Log: slog.New(slog.DiscardHandler),
 		Home: &home.Home{Config: home.Config{Listen: "127.0.0.1:7443"}},
 	}
-	if _, err := cfg.introduce(t.Context(), store, format.Record{}); err != nil {
+	if _, err := cfg.introduce(t.Context(), store, format.Record{}, ""); err != nil {
 		t.Fatal(err)
 	}
 	etcdtest.Put(t, store, cache, state.Put(state.Notice("round"), 1))
 	var work sync.WaitGroup
 	ended := make(chan error, 1)
-	work.Go(func() { ended <- cfg.followFormat(t.Context(), store, cache) })
+	work.Go(func() { ended <- cfg.follow(t.Context(), store, cache) })
 	won, err := store.Commit(t.Context(), state.Put(state.ElectionRoot+"s1", "s1"))
 	if err != nil {
 		t.Fatal(err)

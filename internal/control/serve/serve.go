@@ -36,6 +36,7 @@ import (
 	"howdah/internal/identity/kms"
 	"howdah/internal/identity/stranger"
 	"howdah/internal/model/patroni"
+	"howdah/internal/model/zone"
 	"howdah/internal/state"
 	"howdah/internal/state/backup"
 	"howdah/internal/state/etcd"
@@ -66,6 +67,9 @@ type Config struct {
 	EtcdQuota int64
 	// Backups takes backups of the home. nil takes none. Its Dir, Every and Keep are set.
 	Backups *backup.Schedule
+	// Zone is the DNS zone in which databases have names, "" if they shall have none. nil leaves it
+	// as it is.
+	Zone *zone.Zone
 	// See judge.Config for Detection and Stonith.
 	Detection time.Duration
 	Stonith   string
@@ -139,7 +143,11 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	began, err := cfg.introduce(ctx, store, now)
+	named, err := cfg.setZone(ctx, store)
+	if err != nil {
+		return err
+	}
+	began, err := cfg.introduce(ctx, store, now, named)
 	if err != nil {
 		return err
 	}
@@ -185,7 +193,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	group.Go(func() error { return cache.Run(ctx) })
 	group.Go(func() error { return watchEtcd(ctx, member) })
-	group.Go(func() error { return cfg.followFormat(ctx, store, cache) })
+	group.Go(func() error { return cfg.follow(ctx, store, cache) })
 	group.Go(func() error { return keeper.Run(ctx) })
 	group.Go(func() error { return places.watch(ctx) })
 	if cfg.Backups != nil {
@@ -276,10 +284,10 @@ func HasState(h *home.Home) bool {
 
 // introduce tells hosts where this control plane answers, and tells edges that it has started,
 // which those that run answer. It returns the revision of its write.
-func (cfg Config) introduce(ctx context.Context, store *state.Store, now format.Record) (int64, error) {
+func (cfg Config) introduce(ctx context.Context, store *state.Store, now format.Record, named zone.Zone) (int64, error) {
 	me := hostapi.ControlMember{
 		Name: cfg.Name, URL: "https://" + cfg.hostAddr(), OwnNames: true, Gate: cfg.gateAddr(),
-		Said: format.Said{Reads: format.Newest, Format: now.Format, Release: now.Release},
+		Said: format.Said{Reads: format.Newest, Format: now.Format, Release: now.Release}, Zone: named,
 	}
 	return store.Commit(ctx, state.Put(state.Control(cfg.Name), me))
 }

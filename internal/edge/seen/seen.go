@@ -31,6 +31,8 @@ type Status struct {
 	Reads int `json:"reads,omitempty"`
 	// Own is the only host whose endpoints the edge serves. With "" it serves those of all hosts.
 	Own string `json:"own,omitempty"`
+	// Names is where the edge answers for the names of databases, as ip:port.
+	Names string `json:"names,omitempty"`
 }
 
 // Between is what members see in place of a client's address, where an edge hides it. That edge

@@ -60,7 +60,7 @@ func (s *Server) memberCertificate(ctx context.Context, c call, host string, in 
 	if err != nil {
 		return CertificateAnswer{}, fmt.Errorf("%w: %w", errForbidden, err)
 	}
-	subject := certs.Subject{CommonName: c.caller, IPs: addresses(assignment.Value.ServerIPs)}
+	subject := certs.Subject{CommonName: c.caller, IPs: addresses(assignment.Value.ServerIPs), DNSNames: assignment.Value.ServerNames}
 	switch in.For {
 	case ForAll:
 	case ForServer:

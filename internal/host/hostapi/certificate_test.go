@@ -14,7 +14,7 @@ import (
 
 func TestCertificatesAreForTheCallersOwnNamesOnly(t *testing.T) {
 	w := newWorld(t)
-	assignment := member.Assignment{ID: "d1.m1", Scope: "d1", Name: "m1", ServerIPs: []string{"127.9.9.1", "127.9.9.2"}}
+	assignment := member.Assignment{ID: "d1.m1", Scope: "d1", Name: "m1", ServerIPs: []string{"127.9.9.1", "127.9.9.2"}, ServerNames: []string{"d.c1.r.howdah.test"}}
 	if _, err := w.Store.Commit(t.Context(), state.Put(state.Assign("db1", "d1.m1"), assignment)); err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +32,9 @@ func TestCertificatesAreForTheCallersOwnNamesOnly(t *testing.T) {
 		text := leaf.Subject.CommonName
 		for _, ip := range leaf.IPAddresses {
 			text += " " + ip.String()
+		}
+		for _, name := range leaf.DNSNames {
+			text += " " + name
 		}
 		for _, usage := range leaf.ExtKeyUsage {
 			text += map[x509.ExtKeyUsage]string{x509.ExtKeyUsageServerAuth: " server", x509.ExtKeyUsageClientAuth: " client"}[usage]
@@ -52,11 +55,11 @@ func TestCertificatesAreForTheCallersOwnNamesOnly(t *testing.T) {
 		want   string // or refused
 	}{
 		{"a host its own", owner, "", ForAll, "agent:db1 server client"},
-		{"a host that of a server of its own", owner, "", ForServer, "server:db1 127.9.9.3 server"},
+		{"a host that of a server of its own", owner, "", ForServer, "server:db1 127.9.9.3 127.9.9.3 server"},
 		{"a host a client's for nobody", owner, "", ForClient, ""},
 		{"a host that has not told its address", other, "", ForServer, ""},
-		{"a host its member's, of an older release", owner, "d1.m1", ForAll, "agent:db1 127.9.9.1 127.9.9.2 server client"},
-		{"a host its member's server's", owner, "d1.m1", ForServer, "server:d1.m1 127.9.9.1 127.9.9.2 server"},
+		{"a host its member's, of an older release", owner, "d1.m1", ForAll, "agent:db1 127.9.9.1 127.9.9.2 d.c1.r.howdah.test server client"},
+		{"a host its member's server's", owner, "d1.m1", ForServer, "server:d1.m1 127.9.9.1 127.9.9.2 d.c1.r.howdah.test server"},
 		{"a host its member's own", owner, "d1.m1", ForClient, "member:d1.m1 client"},
 		{"a host one for nothing", owner, "d1.m1", "everything", ""},
 		{"an edge its own", edge, "", ForAll, "edge:db1 server client"},

@@ -19,6 +19,7 @@ import (
 	"howdah/internal/identity/certs"
 	"howdah/internal/identity/home"
 	"howdah/internal/model/member"
+	"howdah/internal/model/zone"
 	"howdah/internal/state"
 	"howdah/internal/state/etcd"
 	"howdah/internal/state/format"
@@ -221,6 +222,8 @@ type ControlMember struct {
 	// Gate is where members reach etcd with keys of their own, as host:port. It is "" in an older
 	// release, which has no gate.
 	Gate string `json:"gate,omitempty"`
+	// Zone is the DNS zone in which databases have names (zone.Said).
+	Zone zone.Zone `json:"dns_zone,omitempty"`
 }
 
 // ControlURLs lists where the control planes answer hosts.

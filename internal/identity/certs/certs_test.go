@@ -236,3 +236,26 @@ func TestPinnedTLSRefusesABorrowedAuthority(t *testing.T) {
 		t.Error("trusted a leaf that the pinned authority did not sign")
 	}
 }
+
+func TestNamesOnly(t *testing.T) {
+	ca := newCATest(t)
+	subject := loopback("x")
+	subject.DNSNames = []string{"a.test", "b.test"}
+	pair, err := ca.Issue(subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		names []string
+		want  bool
+	}{
+		"its own": {subject.DNSNames, true}, "more": {[]string{"b.test", "a.test", "c.test"}, true}, "fewer": {[]string{"a.test"}, false}, "none": {nil, false},
+	} {
+		if got := pair.NamesOnly(c.names); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if (Pair{}).NamesOnly(nil) {
+		t.Error("no certificate has the right names")
+	}
+}

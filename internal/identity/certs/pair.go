@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"howdah/internal/system/plainfile"
@@ -116,6 +117,13 @@ func (p Pair) Fresh(subject Subject, now time.Time) bool {
 		}
 	}
 	return cert.Subject.CommonName == subject.CommonName
+}
+
+// NamesOnly reports whether the certificate has no DNS names but these. A name that an endpoint has
+// given up may be another one's by now.
+func (p Pair) NamesOnly(names []string) bool {
+	cert, err := p.Leaf()
+	return err == nil && !slices.ContainsFunc(cert.DNSNames, func(name string) bool { return !slices.Contains(names, name) })
 }
 
 // Trusts reports whether the pair has an authority with this fingerprint.

@@ -120,7 +120,7 @@ func (h *Howdah) settleCluster(ctx context.Context) error {
 		}
 	}
 	h.resource = value(c.DbClusterResourceId)
-	h.server, err = h.connects(net.JoinHostPort(value(c.Endpoint), strconv.Itoa(int(value(c.Port)))))
+	h.server, err = h.connects(h.API.Reach(ctx, net.JoinHostPort(value(c.Endpoint), strconv.Itoa(int(value(c.Port))))))
 	return err
 }
 
@@ -173,7 +173,7 @@ func (h *Howdah) Reader(ctx context.Context) (address.Server, error) {
 		if err != nil || c == nil || c.ReaderEndpoint == nil || c.Port == nil {
 			return h.server, err
 		}
-		return h.connects(net.JoinHostPort(*c.ReaderEndpoint, strconv.Itoa(int(*c.Port))))
+		return h.connects(h.API.Reach(ctx, net.JoinHostPort(*c.ReaderEndpoint, strconv.Itoa(int(*c.Port)))))
 	}
 	nodes, err := h.Nodes(ctx)
 	if err != nil || len(nodes) == 0 {

@@ -158,7 +158,7 @@ func (h *Howdah) settleInstance(ctx context.Context, w experiment.Wanted) error 
 		return err
 	}
 	h.resource = value(i.DbiResourceId)
-	if h.server, err = h.connects(endpointOf(i.Endpoint)); err != nil {
+	if h.server, err = h.connects(h.API.Reach(ctx, endpointOf(i.Endpoint))); err != nil {
 		return err
 	}
 	return h.replicas(ctx, w)

@@ -169,7 +169,7 @@ func (h *Howdah) Nodes(ctx context.Context) (all []Node, err error) {
 		if err != nil {
 			return nil, err
 		}
-		server, err := h.connects(endpointOf(i.Endpoint))
+		server, err := h.connects(h.API.Reach(ctx, endpointOf(i.Endpoint)))
 		if err != nil {
 			return nil, err
 		}

@@ -68,6 +68,8 @@ type Assignment struct {
 	Limits     Limits            `json:"limits"`
 	// ServerIPs are the addresses that the server's certificate must name.
 	ServerIPs []string `json:"server_ips"`
+	// ServerNames are the DNS names that it must have, and no others.
+	ServerNames []string `json:"server_names,omitempty"`
 	// Authority signs the server's certificate, and ServerKey is the kind of its key. "" stands for
 	// the home's own authority, and for the kind of key that this one has.
 	Authority string `json:"authority,omitempty"`

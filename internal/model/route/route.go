@@ -15,12 +15,15 @@ const (
 
 // Route is what an edge needs to know about an endpoint. Only reconcile writes it.
 type Route struct {
-	ID       string   `json:"id"`
-	Database string   `json:"database"`
-	Kind     Kind     `json:"kind"`
-	Listen   string   `json:"listen"` // ip:port that clients use
-	Members  []Member `json:"members"`
-	Seats    []string `json:"seats,omitempty"`
+	ID       string `json:"id"`
+	Database string `json:"database"`
+	Kind     Kind   `json:"kind"`
+	Listen   string `json:"listen"` // ip:port that clients use
+	// Name is the DNS name of the endpoint, "" if it has none. The certificates of all members name
+	// it.
+	Name    string   `json:"name,omitempty"`
+	Members []Member `json:"members"`
+	Seats   []string `json:"seats,omitempty"`
 	// ReadersOnly leaves the primary out of a Seats route.
 	ReadersOnly bool `json:"readers_only,omitempty"`
 	// Allow lists the networks that may connect, in CIDR notation. nil admits everyone.

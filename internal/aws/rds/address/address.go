@@ -12,7 +12,6 @@ import (
 
 	"howdah/api"
 	"howdah/internal/aws/wire"
-	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
@@ -143,10 +142,4 @@ func (p *Pools) mayStay(address string, was, want bool) bool {
 func Contains(pool netip.Prefix, address string) bool {
 	a, err := netip.ParseAddr(address)
 	return err == nil && pool.IsValid() && pool.Contains(a)
-}
-
-// ServedAt is the address to show of an endpoint: that at which clients are served for
-// certain.
-func ServedAt(address string, former []string) string {
-	return spec.Common{Address: address, Former: former}.ServedAt()
 }

@@ -127,7 +127,7 @@ func recordOf(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage) (
 		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
 		CACertificate:      wire.Or(in.CACertificateIdentifier, l.Authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 	}, AutoMinor: wire.Or(in.AutoMinorVersionUpgrade, true), Public: wire.Or(in.PubliclyAccessible, false)}
-	if err := checkName("DBClusterIdentifier", cluster.Name, cluster.MultiAZ()); err != nil {
+	if err := checkName(l.Looks, "DBClusterIdentifier", cluster); err != nil {
 		return cluster, err
 	}
 	if err := l.Complete(&cluster.Common, wire.Or(in.EngineVersion, ""), rds.ErrDBClusterParameterGroupNotFound); err != nil {
@@ -143,13 +143,17 @@ func recordOf(l *database.Sight, c front.Call, in *rds.CreateDBClusterMessage) (
 	return cluster, setKind(l, &cluster, in)
 }
 
-// checkName leaves room for the names of the instances that a Multi-AZ DB
-// cluster makes.
-func checkName(what, name string, multiAZ bool) error {
-	if multiAZ && len(name) > 52 {
+// checkName checks the name that a cluster is to have. It leaves room for the names of the instances
+// that a Multi-AZ DB cluster makes.
+func checkName(s *look.Source, what string, c spec.Cluster) error {
+	if !c.MultiAZ() {
+		return look.First(spec.CheckName(what, c.Name), s.Nameable(what, look.ClusterNames, c.Scope, c.Name))
+	}
+	if len(c.Name) > 52 {
 		return wire.NewError(api.ErrInvalidParameterValue, "The parameter %s is too long: a Multi-AZ DB cluster's name has at most 52 characters.", what)
 	}
-	return spec.CheckName(what, name)
+	return look.First(spec.CheckName(what, c.Name), s.Nameable(what, look.ClusterNames, c.Scope, c.Name),
+		s.Nameable(what, look.InstanceNames, c.Scope, ownInstance(c, 9).Name))
 }
 
 // setKind sets what only one kind of cluster has, and refuses the other's.

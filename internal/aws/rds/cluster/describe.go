@@ -7,7 +7,6 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
-	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/certificate"
 	"howdah/internal/aws/rds/database"
 	"howdah/internal/aws/rds/group"
@@ -71,8 +70,8 @@ func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 	out := &rds.DBCluster{
 		AllocatedStorage: wire.Number(max(c.Storage, 1)), AvailabilityZones: l.Looks.ZonesOf(c), BackupRetentionPeriod: wire.Number(c.BackupRetention),
 		DatabaseName: wire.Text(c.DBName), DBClusterIdentifier: wire.Some(c.Name), DBClusterParameterGroup: wire.Some(c.ParameterGroup),
-		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(l.ClusterStatusBy(c, facts)), Endpoint: wire.Some(c.ServedAt()),
-		ReaderEndpoint: wire.Some(address.ServedAt(c.ReaderAddress, c.ReaderFormer)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
+		DBSubnetGroup: wire.Some(c.SubnetGroup), Status: wire.Some(l.ClusterStatusBy(c, facts)), Endpoint: wire.Some(l.WriterHost(c)),
+		ReaderEndpoint: wire.Some(l.ReaderHost(c)), MultiAZ: wire.Some(c.MultiAZ() || spread(facts)), Engine: wire.Some(c.Engine),
 		EngineVersion: wire.Some(c.Version), Port: wire.Number(c.Port), MasterUsername: wire.Some(c.MasterUser),
 		PreferredBackupWindow: wire.Some(c.BackupWindow), PreferredMaintenanceWindow: wire.Some(c.MaintenanceWindow),
 		ReadReplicaIdentifiers: l.ReplicaNames(c.Common, ""), DBClusterMembers: membersOut(l, c, facts),
@@ -100,7 +99,7 @@ func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 		out.MonitoringInterval, out.PerformanceInsightsEnabled = wire.Number(0), wire.Some(false)
 	}
 	for _, e := range l.EndpointsOf(c.ResourceID) {
-		out.CustomEndpoints = append(out.CustomEndpoints, address.ServedAt(e.Value.Address, e.Value.Former))
+		out.CustomEndpoints = append(out.CustomEndpoints, l.EndpointHost(e.Value))
 	}
 	out.PendingModifiedValues = pendingOut(l, out, c, facts)
 	return out

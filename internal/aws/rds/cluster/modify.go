@@ -132,7 +132,9 @@ func wantedOf(m *database.Modification, c spec.Cluster, in *rds.ModifyDBClusterM
 	}
 	if in.NewDBClusterIdentifier != nil {
 		v.Name = wire.Lower(in.NewDBClusterIdentifier)
-		if err := checkName("NewDBClusterIdentifier", v.Name, c.MultiAZ()); err != nil {
+		named := c
+		named.Name = v.Name
+		if err := checkName(m.Looks, "NewDBClusterIdentifier", named); err != nil {
 			return v, err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/aws/front"
 	"howdah/internal/aws/page"
-	"howdah/internal/aws/rds/address"
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
@@ -23,7 +22,7 @@ func out(l *look.Look, e spec.Endpoint) *rds.DBClusterEndpoint {
 	c := l.Cluster[e.Cluster]
 	return &rds.DBClusterEndpoint{
 		DBClusterEndpointIdentifier: wire.Some(e.Name), DBClusterIdentifier: wire.Some(c.Name), DBClusterEndpointResourceIdentifier: wire.Some(e.ResourceID),
-		Endpoint: wire.Some(address.ServedAt(e.Address, e.Former)), Status: wire.Some(statusOf(l, e)), EndpointType: wire.Some("CUSTOM"), CustomEndpointType: wire.Some(e.Type),
+		Endpoint: wire.Some(l.EndpointHost(e)), Status: wire.Some(statusOf(l, e)), EndpointType: wire.Some("CUSTOM"), CustomEndpointType: wire.Some(e.Type),
 		StaticMembers: namesOf(l, e.Static), ExcludedMembers: namesOf(l, e.Excluded), DBClusterEndpointArn: wire.Some(e.ARN("cluster-endpoint", e.Name)),
 	}
 }
@@ -124,8 +123,8 @@ func allOf(l *look.Look, c spec.Cluster) []rds.DBClusterEndpoint {
 		status = word
 	}
 	all := []rds.DBClusterEndpoint{
-		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(c.ServedAt()), Status: wire.Some(status), EndpointType: wire.Some("WRITER")},
-		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(address.ServedAt(c.ReaderAddress, c.ReaderFormer)), Status: wire.Some(status), EndpointType: wire.Some("READER")},
+		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(l.WriterHost(c)), Status: wire.Some(status), EndpointType: wire.Some("WRITER")},
+		{DBClusterIdentifier: wire.Some(c.Name), Endpoint: wire.Some(l.ReaderHost(c)), Status: wire.Some(status), EndpointType: wire.Some("READER")},
 	}
 	for _, e := range l.EndpointsOf(c.ResourceID) {
 		all = append(all, *out(l, e.Value))

@@ -16,6 +16,7 @@ import (
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
 	"howdah/internal/model/spec"
+	"howdah/internal/model/zone"
 	"howdah/internal/state"
 )
 
@@ -110,7 +111,8 @@ func mayHave(l *look.Look, c spec.Cluster, e spec.Endpoint) error {
 	case len(l.EndpointsOf(c.ResourceID)) >= look.MaxEndpoints:
 		return wire.NewError(rds.ErrDBClusterEndpointQuotaExceeded, "The DB cluster %s has %d custom endpoints already.", c.Name, look.MaxEndpoints)
 	}
-	return look.First(spec.CheckName("DBClusterEndpointIdentifier", e.Name), checkType(e.Type), spec.CheckTags(e.Tags))
+	return look.First(spec.CheckName("DBClusterEndpointIdentifier", e.Name),
+		l.Nameable("DBClusterEndpointIdentifier", []zone.Kind{zone.Custom}, e.Scope, e.Name), checkType(e.Type), spec.CheckTags(e.Tags))
 }
 
 func checkType(kind string) error {

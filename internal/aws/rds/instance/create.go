@@ -190,7 +190,7 @@ func instanceCommon(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMes
 		MonitoringRole:     wire.Or(in.MonitoringRoleArn, ""),
 		CACertificate:      wire.Or(in.CACertificateIdentifier, l.Authorities.Default(c.Scope)), NetworkType: wire.Or(in.NetworkType, "IPV4"), Tags: look.TagsIn(in.Tags),
 	}
-	if err := spec.CheckName("DBInstanceIdentifier", common.Name); err != nil {
+	if err := look.First(spec.CheckName("DBInstanceIdentifier", common.Name), l.Nameable("DBInstanceIdentifier", look.InstanceNames, c.Scope, common.Name)); err != nil {
 		return spec.Common{}, err
 	}
 	return common, l.Complete(&common, wire.Or(in.EngineVersion, ""), rds.ErrDBParameterGroupNotFound)

@@ -88,7 +88,8 @@ func memberRecord(l *database.Sight, c front.Call, cluster spec.Cluster, in *rds
 		OptionGroup: wire.Or(in.OptionGroupName, look.DefaultOptionGroup(cluster.Common)),
 	}
 	_, i.MaintenanceWindow = spec.FillWindows(i.ResourceID, i.BackupWindow, i.MaintenanceWindow)
-	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.Check(&i.Common, rds.ErrDBParameterGroupNotFound),
+	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name),
+		l.Nameable("DBInstanceIdentifier", look.InstanceNames, i.Scope, i.Name), l.Check(&i.Common, rds.ErrDBParameterGroupNotFound),
 		checkInstance(l, &i, memberZone(l, cluster, in.AvailabilityZone)))
 }
 

@@ -154,7 +154,7 @@ func wantedOf(m *database.Modification, i spec.Instance, in *rds.ModifyDBInstanc
 	}
 	if in.NewDBInstanceIdentifier != nil {
 		v.Name = wire.Lower(in.NewDBInstanceIdentifier)
-		if err := spec.CheckName("NewDBInstanceIdentifier", v.Name); err != nil {
+		if err := look.First(spec.CheckName("NewDBInstanceIdentifier", v.Name), m.Nameable("NewDBInstanceIdentifier", look.InstanceNames, i.Scope, v.Name)); err != nil {
 			return v, err
 		}
 	}

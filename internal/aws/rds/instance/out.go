@@ -47,7 +47,7 @@ func instanceOut(l *database.Sight, i spec.Instance) *rds.DBInstance {
 		out.LatestRestorableTime = wire.Moment(restore.WindowOf(l.Looks, i.Common, facts).Until)
 	}
 	out.StorageEncrypted, out.KmsKeyId = database.EncryptedOut(i.Common, facts)
-	addPlace(out, i, facts)
+	addPlace(l, out, i, facts)
 	addRelations(l, out, i, facts)
 	showBefore(out, i, facts)
 	certificate.Show(out, i, facts)
@@ -56,13 +56,13 @@ func instanceOut(l *database.Sight, i spec.Instance) *rds.DBInstance {
 
 // addPlace shows the endpoint, once there is one that leads somewhere, and the
 // zones of primary and standby as they are now.
-func addPlace(out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
+func addPlace(l *database.Sight, out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	created := facts.Layout.Created
 	if i.Cluster != "" {
 		created = i.Announced
 	}
 	if created && !i.Going() {
-		out.Endpoint = &rds.Endpoint{Address: wire.Some(i.ServedAt()), Port: wire.Number(i.Port), HostedZoneId: wire.Some(look.HostedZone)}
+		out.Endpoint = &rds.Endpoint{Address: wire.Some(l.HostOf(i)), Port: wire.Number(i.Port), HostedZoneId: wire.Some(look.HostedZone)}
 	}
 	for m := range look.PlacesOf(i, facts) {
 		switch {

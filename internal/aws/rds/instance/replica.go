@@ -160,7 +160,8 @@ func replicaRecord(l *database.Sight, c front.Call, from source, in *rds.CreateD
 	if class, _ := spec.LookupClass(i.Class); class.Memory < from.memory {
 		i.SharedMemory = from.memory
 	}
-	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name), l.Check(&i.Common, rds.ErrDBParameterGroupNotFound),
+	return i, look.First(spec.CheckName("DBInstanceIdentifier", i.Name),
+		l.Nameable("DBInstanceIdentifier", look.InstanceNames, i.Scope, i.Name), l.Check(&i.Common, rds.ErrDBParameterGroupNotFound),
 		checkInstance(l, &i, in.AvailabilityZone))
 }
 

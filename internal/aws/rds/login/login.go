@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"howdah/api"
@@ -22,6 +23,7 @@ import (
 	"howdah/internal/aws/wire"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/model/spec"
+	"howdah/internal/model/zone"
 	"howdah/internal/state"
 )
 
@@ -44,8 +46,8 @@ type Gate struct {
 // target is a database that tokens may be for.
 type target struct {
 	spec.Common
-	kind      string   // as in ARNs
-	addresses []string // that its clients use
+	kind  string   // as in ARNs
+	hosts []string // that its clients use: addresses, and names in lower case; "" is none
 }
 
 // Login decides whether a token lets a user into a database, which is named by its resource id.
@@ -83,18 +85,22 @@ func (g *Gate) target(database string) (target, bool) {
 			continue
 		}
 		l := g.Looks.Of(r.Value.Account)
-		d := target{r.Value.Common, "cluster", slices.Concat([]string{r.Value.Address, r.Value.ReaderAddress}, r.Value.Former, r.Value.ReaderFormer)}
+		in, name := r.Value.Scope, r.Value.Name
+		d := target{r.Value.Common, "cluster", slices.Concat([]string{
+			r.Value.Address, r.Value.ReaderAddress, g.Looks.NameOf(zone.Writer, in, name), g.Looks.NameOf(zone.Reader, in, name),
+		}, r.Value.Former, r.Value.ReaderFormer)}
 		for _, i := range l.InstancesOf(database) {
-			d.addresses = append(append(d.addresses, i.Address), i.Former...)
+			d.hosts = append(append(d.hosts, i.Address, g.Looks.NameOf(zone.Instance, i.Scope, i.Name)), i.Former...)
 		}
 		for _, e := range l.EndpointsOf(database) {
-			d.addresses = append(append(d.addresses, e.Value.Address), e.Value.Former...)
+			d.hosts = append(append(d.hosts, e.Value.Address, g.Looks.NameOf(zone.Custom, e.Value.Scope, e.Value.Name)), e.Value.Former...)
 		}
 		return d, true
 	}
 	for _, r := range state.ViewAll[spec.Instance](g.Looks.Cache, state.InstanceRoot) {
 		if r.Value.ResourceID == database && r.Value.Cluster == "" {
-			return target{r.Value.Common, "db", append([]string{r.Value.Address}, r.Value.Former...)}, true
+			hosts := []string{r.Value.Address, g.Looks.NameOf(zone.Instance, r.Value.Scope, r.Value.Name)}
+			return target{r.Value.Common, "db", append(hosts, r.Value.Former...)}, true
 		}
 	}
 	return target{}, false
@@ -146,7 +152,7 @@ func (d target) isFor(u *url.URL, user string) error {
 		return badToken("it is not for the action " + action)
 	case !slices.Equal(query["DBUser"], []string{user}):
 		return badToken("it is for another user")
-	case err != nil || !slices.Contains(d.addresses, host) || port != strconv.Itoa(d.Port):
+	case err != nil || host == "" || !slices.Contains(d.hosts, strings.ToLower(host)) || port != strconv.Itoa(d.Port):
 		return badToken("it is for another host or port than those of the endpoints")
 	case errLife != nil || life < 1 || life > int(maxTokenLife/time.Second):
 		return badToken("it is good for longer than 15 minutes")

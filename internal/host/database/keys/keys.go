@@ -152,7 +152,7 @@ func (k *Ring) Certified(own bool) bool { return k.serverCertified(own) && k.own
 
 func (k *Ring) serverCertified(own bool) bool {
 	pair, err := k.Agent.MemberPair(k.ID, patroni.CertDir)
-	return err == nil && pair.Fresh(k.subject(own), time.Now()) && pair.By(k.Want.Authority)
+	return err == nil && pair.Fresh(k.subject(own), time.Now()) && pair.NamesOnly(k.Want.ServerNames) && pair.By(k.Want.Authority)
 }
 
 func (k *Ring) ownCertified() bool {
@@ -165,7 +165,7 @@ func (k *Ring) ownCertified() bool {
 
 // subject is what the certificate of the member's servers says.
 func (k *Ring) subject(own bool) certs.Subject {
-	s := certs.Subject{CommonName: "agent:" + k.Agent.Name}
+	s := certs.Subject{CommonName: "agent:" + k.Agent.Name, DNSNames: k.Want.ServerNames}
 	if own {
 		s.CommonName = hostapi.ServerName(k.ID)
 	}
