@@ -84,6 +84,29 @@ func TestNamesOfAHiddenInstance(t *testing.T) {
 	}
 }
 
+// Drivers hear of the instances of a cluster by their names, or by their addresses where there is no zone.
+func TestNamesOfSeats(t *testing.T) {
+	store := etcdtest.Store(t)
+	cache := etcdtest.Cache(t, store, nil)
+	scope := spec.Scope{Account: "111111111111", Region: "us-east-1"}
+	cluster := spec.Cluster{Common: spec.Common{Scope: scope, Name: "shop", ResourceID: "cluster-1", Address: "10.0.0.1", Port: 5432}}
+	one := spec.Instance{Common: spec.Common{Scope: scope, Name: "shop-1", ResourceID: "db-1", Address: "10.0.0.2", Port: 5432}, Class: "db.t3.micro", Cluster: "cluster-1"}
+	etcdtest.Put(t, store, cache, state.Put(state.Cluster(scope.Account, scope.Region, cluster.Name), cluster))
+	etcdtest.Put(t, store, cache, state.Put(state.Instance(scope.Account, scope.Region, one.Name), one))
+	records, w := &Records{Cache: cache}, Nothing(cache)
+	for _, z := range []zone.Zone{"", "a.test", ""} {
+		want := "10.0.0.2"
+		etcdtest.Put(t, store, cache, state.Put(state.DNSZone(), zone.Setting{Zone: z}))
+		if z != "" {
+			want = nameOf(t, z, one)
+		}
+		w, _ = w.After(records.Made())
+		if seats := w.Database("cluster-1").Want.Seats; len(seats) != 1 || seats[0].Endpoint != want {
+			t.Errorf("in %q: %+v, want the endpoint %s", z, seats, want)
+		}
+	}
+}
+
 func nameOf(t *testing.T, z zone.Zone, i spec.Instance) string {
 	t.Helper()
 	name, err := z.Name(zone.Instance, i.Name, i.Account, i.Region)

@@ -72,6 +72,20 @@ func (w *Wanted) serverNames(d *Database) []string {
 	return slices.Compact(all)
 }
 
+// nameSeats gives the instances of a cluster their names, so that drivers hear of these. Without a zone
+// they hear of addresses.
+func (w *Wanted) nameSeats(d *Database) {
+	if d.Cluster == nil {
+		return
+	}
+	names := d.names(w.dns)
+	for n, seat := range d.Want.Seats {
+		if name := names[seat.Key]; name != "" {
+			d.Want.Seats[n].Endpoint = name
+		}
+	}
+}
+
 // withNames gives routes their names. A route has one from the moment at which all certificates say it,
 // and keeps it: clients that verify it must not be turned away. Until then, clients have the address.
 func (b Basis) withNames(routes []route.Route) []route.Route {

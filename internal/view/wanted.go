@@ -246,6 +246,7 @@ func (w *Wanted) one(before *Wanted, id string, from origin, made func() *Databa
 	d := made()
 	d.origin = from
 	d.Want.ServerIPs, d.Want.ServerNames = d.served(), w.serverNames(d)
+	w.nameSeats(d)
 	d.Want.Zones = strings.Fields(from.zones)
 	d.Want.Allow, d.Want.Between = w.admitted(d), w.between(d)
 	return d
