@@ -19,7 +19,6 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 	"howdah/internal/testkit"
-	"howdah/internal/testkit/hosttest"
 	"howdah/internal/testkit/s3test"
 )
 
@@ -164,9 +163,9 @@ func (e *exchanges) attacks() {
 	e.refuses("what only superusers read", "42501", "pg_authid", exportTo, "TABLE pg_authid", "own/x", "")
 	e.refuses("a catalog", "42501", "catalog", importFrom, "pg_authid", "", "", "own/small.csv")
 	e.refuses("an export in an export", "0A000", "cannot export", exportTo, "SELECT aws_s3.query_export_to_s3('SELECT 1', 'backups', 'own/y')", "own/x", "")
-	e.refuses("a key of one's own", "0A000", "role", "SELECT aws_s3.table_import_from_s3('u', '', '', 'backups', 'own/x', 'r', 'AK', 'SK')")
+	e.refuses("a key of one's own", "0A000", "credentials", "SELECT aws_s3.table_import_from_s3('u', '', '', 'backups', 'own/x', 'r', 'AK', 'SK')")
 	e.refuses("another socket", "55P02", "", "SET howdah.agent_socket = '/tmp/x'")
-	e.exec(e.conn, "CREATE ROLE plain; GRANT USAGE ON SCHEMA public, aws_s3 TO plain; CREATE TABLE secrets (a int); CREATE TABLE own (a int, b text); ALTER TABLE own OWNER TO plain; SET ROLE plain")
+	e.exec(e.conn, "CREATE ROLE plain; GRANT plain TO CURRENT_USER; GRANT USAGE ON SCHEMA aws_s3 TO plain; GRANT ALL ON SCHEMA public TO plain; CREATE TABLE secrets (a int); CREATE TABLE own (a int, b text); ALTER TABLE own OWNER TO plain; SET ROLE plain")
 	e.refuses("another one's table", "42501", "secrets", exportTo, "TABLE secrets", "own/x", "")
 	e.refuses("into another one's table", "42501", "secrets", importFrom, "secrets", "", "", "own/small.csv")
 	if got := e.text(importFrom, "own", "", "(format csv, header)", "own/small.csv"); !strings.HasPrefix(got, "1 rows") {
