@@ -105,7 +105,7 @@ const (
 // whoever asks, and only where the role leads.
 func TestADatabaseExportsAndImports(t *testing.T) {
 	t.Parallel()
-	e := newExchanges(t, "db-exchange", spec.Export, spec.Import)
+	e := newExchanges(t, "db-exchange", member.Export, member.Import)
 	e.exec(e.conn, "CREATE TABLE t (i int, filler text); INSERT INTO t SELECT i, 'a,\"' || i || E'\\n' FROM generate_series(1, 1000) i; CREATE TABLE u (LIKE t)")
 
 	if got := e.text(exportTo, "SELECT 1 AS a, 'x,y' AS b", "own/small.csv", "format csv, header true"); got != "1 1 12" {
@@ -252,13 +252,13 @@ func (e *exchanges) logs() {
 // A role is for what it was given for, and for as long as the database has it.
 func TestADatabaseWithoutARoleExportsNothing(t *testing.T) {
 	t.Parallel()
-	e := newExchanges(t, "db-roleless", spec.Import)
+	e := newExchanges(t, "db-roleless", member.Import)
 	e.logs()
 	e.refuses("an export with a role for imports", "42501", "has none for s3Export", exportTo, "SELECT 1", "own/x", "")
 	e.exec(e.conn, "CREATE TABLE u (i int)")
 	e.refuses("an import with the role", "58P01", "no such file", importFrom, "u", "", "", "own/nothing")
 	e.Role("db-roleless", spec.BucketRole{Name: "own", Endpoint: e.link.Endpoint, Bucket: s3test.Bucket, CA: e.s3.CA, AccessKey: s3test.AccessKey}, "another secret")
 	e.refuses("an import after the role was taken", "42501", "has none for s3Import", importFrom, "u", "", "", "own/nothing")
-	e.Role("db-roleless", spec.BucketRole{Name: "own", Endpoint: e.link.Endpoint, Bucket: s3test.Bucket, CA: e.s3.CA, AccessKey: s3test.AccessKey}, "another secret", spec.Export)
+	e.Role("db-roleless", spec.BucketRole{Name: "own", Endpoint: e.link.Endpoint, Bucket: s3test.Bucket, CA: e.s3.CA, AccessKey: s3test.AccessKey}, "another secret", member.Export)
 	e.refuses("a secret that is wrong", "08006", "lets the role in no more", exportTo, "SELECT 1", "own/x", "")
 }
