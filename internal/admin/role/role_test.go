@@ -11,7 +11,6 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/admin/client"
 	"howdah/internal/admin/client/testserver"
-	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/bucket"
 	"howdah/internal/model/member"
@@ -87,7 +86,7 @@ func TestTheLifeOfARole(t *testing.T) {
 	}
 	role := &rds.AddRoleToDBInstanceMessage{DBInstanceIdentifier: wire.Some("orders"), RoleArn: wire.Some(made.ARN), FeatureName: wire.Some("s3Export")}
 	testkit.Eventually(t, 30*time.Second, func() error {
-		return w.Client.RDS(t.Context(), "AddRoleToDBInstance", role, &front.Void{})
+		return w.Client.RDS(t.Context(), "AddRoleToDBInstance", role, nil)
 	})
 	list := must[admin.RoleListAnswer](w, admin.VerbRoleList, admin.Nothing{}).Roles
 	if len(list) != 2 || list[0].Account != "000000000009" || len(list[0].Databases) != 0 {

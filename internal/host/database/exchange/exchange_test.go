@@ -283,6 +283,24 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
+// A connection that ends is never taken for the end of the data, whenever it ends.
+func TestAConnectionThatEndsIsNoEndOfData(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string][]byte{
+		"at once": nil, "in a head": {'d', 0}, "after a head": {'d', 0, 0, 0, 9}, "in a frame": frameOf(data, "xyz")[:6], "after a frame": frameOf(data, "xyz"),
+	} {
+		ours, theirs := net.Pipe()
+		go func() {
+			_, _ = theirs.Write(sent)
+			_ = theirs.Close()
+		}()
+		text, err := io.ReadAll(&talk{conn: ours})
+		if !errors.Is(err, errGone) || errors.Is(err, io.EOF) {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
 // A server that says nothing ends the statement in time.
 func TestAServerThatSaysNothing(t *testing.T) {
 	t.Parallel()
