@@ -11,9 +11,9 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/admin/client"
 	"howdah/internal/admin/client/testserver"
-	"howdah/internal/aws/front"
 	"howdah/internal/aws/wire"
 	"howdah/internal/identity/bucket"
+	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 	"howdah/internal/testkit"
 )
@@ -86,7 +86,7 @@ func TestTheLifeOfARole(t *testing.T) {
 	}
 	role := &rds.AddRoleToDBInstanceMessage{DBInstanceIdentifier: wire.Some("orders"), RoleArn: wire.Some(made.ARN), FeatureName: wire.Some("s3Export")}
 	testkit.Eventually(t, 30*time.Second, func() error {
-		return w.Client.RDS(t.Context(), "AddRoleToDBInstance", role, &front.Void{})
+		return w.Client.RDS(t.Context(), "AddRoleToDBInstance", role, nil)
 	})
 	list := must[admin.RoleListAnswer](w, admin.VerbRoleList, admin.Nothing{}).Roles
 	if len(list) != 2 || list[0].Account != "000000000009" || len(list[0].Databases) != 0 {
@@ -126,9 +126,9 @@ func TestWhatIsNoRole(t *testing.T) {
 	again := exports
 	again.Bucket, again.Secret, again.Replace = "others", "new", true
 	must[admin.Role](w, admin.VerbRoleAdd, again)
-	of := spec.Common{Scope: spec.Scope{Account: "123456789012"}, Name: "orders", Roles: []spec.Role{{ARN: "arn:aws:iam::123456789012:role/exports", Feature: spec.Export}}}
+	of := spec.Common{Scope: spec.Scope{Account: "123456789012"}, Name: "orders", Roles: []spec.Role{{ARN: "arn:aws:iam::123456789012:role/exports", Feature: member.Export}}}
 	open := func(of spec.Common) (string, error) {
-		access, err := bucket.Open(context.WithoutCancel(t.Context()), w.Store, w.Home.SealKey, of, spec.Export)
+		access, err := bucket.Open(context.WithoutCancel(t.Context()), w.Store, w.Home.SealKey, of, member.Export)
 		return access.Bucket + " " + access.Secret, err
 	}
 	if got, err := open(of); err != nil || got != "others new" {
@@ -136,11 +136,11 @@ func TestWhatIsNoRole(t *testing.T) {
 	}
 	thief := of
 	thief.Account = "000000000009"
-	if got, err := open(thief); !errors.Is(err, bucket.ErrNone) {
+	if got, err := open(thief); !errors.Is(err, member.ErrNoRole) {
 		t.Errorf("another account opens %q, %v", got, err)
 	}
 	must[admin.Role](w, admin.VerbRoleRemove, admin.RoleRequest{Name: "exports"})
-	if got, err := open(of); !errors.Is(err, bucket.ErrNone) {
+	if got, err := open(of); !errors.Is(err, member.ErrNoRole) {
 		t.Errorf("removed, it opens %q, %v", got, err)
 	}
 }

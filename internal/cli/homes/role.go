@@ -80,6 +80,10 @@ func newRoleList(o *cli.Options) *cobra.Command {
 				return err
 			}
 			return o.Print(out.Roles, func() error {
+				if len(out.Roles) == 0 {
+					o.Say("There are no roles. Make one: %s", o.Pasteable("howdah role add NAME --s3 URL --bucket BUCKET"))
+					return nil
+				}
 				var t screen.Table
 				t.Head("ROLE", "ACCOUNT", "LEADS TO", "DATABASES")
 				for _, r := range out.Roles {

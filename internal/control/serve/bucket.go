@@ -15,7 +15,7 @@ func (cfg Config) buckets(store *state.Store, cache *state.Cache) func(ctx conte
 	return func(ctx context.Context, database, feature string) (member.Bucket, error) {
 		common, ok := recordOf(cache, database)
 		if !ok {
-			return member.Bucket{}, fmt.Errorf("%w: there is no database %s", bucket.ErrNone, database)
+			return member.Bucket{}, fmt.Errorf("%w: there is no database %s", member.ErrNoRole, database)
 		}
 		return bucket.Open(ctx, store, cfg.Home.SealKey, common, feature)
 	}

@@ -19,7 +19,6 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 	"howdah/internal/testkit"
-	"howdah/internal/testkit/hosttest"
 	"howdah/internal/testkit/s3test"
 )
 
@@ -106,7 +105,7 @@ const (
 // whoever asks, and only where the role leads.
 func TestADatabaseExportsAndImports(t *testing.T) {
 	t.Parallel()
-	e := newExchanges(t, "db-exchange", spec.Export, spec.Import)
+	e := newExchanges(t, "db-exchange", member.Export, member.Import)
 	e.exec(e.conn, "CREATE TABLE t (i int, filler text); INSERT INTO t SELECT i, 'a,\"' || i || E'\\n' FROM generate_series(1, 1000) i; CREATE TABLE u (LIKE t)")
 
 	if got := e.text(exportTo, "SELECT 1 AS a, 'x,y' AS b", "own/small.csv", "format csv, header true"); got != "1 1 12" {
@@ -164,9 +163,9 @@ func (e *exchanges) attacks() {
 	e.refuses("what only superusers read", "42501", "pg_authid", exportTo, "TABLE pg_authid", "own/x", "")
 	e.refuses("a catalog", "42501", "catalog", importFrom, "pg_authid", "", "", "own/small.csv")
 	e.refuses("an export in an export", "0A000", "cannot export", exportTo, "SELECT aws_s3.query_export_to_s3('SELECT 1', 'backups', 'own/y')", "own/x", "")
-	e.refuses("a key of one's own", "0A000", "role", "SELECT aws_s3.table_import_from_s3('u', '', '', 'backups', 'own/x', 'r', 'AK', 'SK')")
+	e.refuses("a key of one's own", "0A000", "credentials", "SELECT aws_s3.table_import_from_s3('u', '', '', 'backups', 'own/x', 'r', 'AK', 'SK')")
 	e.refuses("another socket", "55P02", "", "SET howdah.agent_socket = '/tmp/x'")
-	e.exec(e.conn, "CREATE ROLE plain; GRANT USAGE ON SCHEMA public, aws_s3 TO plain; CREATE TABLE secrets (a int); CREATE TABLE own (a int, b text); ALTER TABLE own OWNER TO plain; SET ROLE plain")
+	e.exec(e.conn, "CREATE ROLE plain; GRANT plain TO CURRENT_USER; GRANT USAGE ON SCHEMA aws_s3 TO plain; GRANT ALL ON SCHEMA public TO plain; CREATE TABLE secrets (a int); CREATE TABLE own (a int, b text); ALTER TABLE own OWNER TO plain; SET ROLE plain")
 	e.refuses("another one's table", "42501", "secrets", exportTo, "TABLE secrets", "own/x", "")
 	e.refuses("into another one's table", "42501", "secrets", importFrom, "secrets", "", "", "own/small.csv")
 	if got := e.text(importFrom, "own", "", "(format csv, header)", "own/small.csv"); !strings.HasPrefix(got, "1 rows") {
@@ -253,13 +252,13 @@ func (e *exchanges) logs() {
 // A role is for what it was given for, and for as long as the database has it.
 func TestADatabaseWithoutARoleExportsNothing(t *testing.T) {
 	t.Parallel()
-	e := newExchanges(t, "db-roleless", spec.Import)
+	e := newExchanges(t, "db-roleless", member.Import)
 	e.logs()
 	e.refuses("an export with a role for imports", "42501", "has none for s3Export", exportTo, "SELECT 1", "own/x", "")
 	e.exec(e.conn, "CREATE TABLE u (i int)")
 	e.refuses("an import with the role", "58P01", "no such file", importFrom, "u", "", "", "own/nothing")
 	e.Role("db-roleless", spec.BucketRole{Name: "own", Endpoint: e.link.Endpoint, Bucket: s3test.Bucket, CA: e.s3.CA, AccessKey: s3test.AccessKey}, "another secret")
 	e.refuses("an import after the role was taken", "42501", "has none for s3Import", importFrom, "u", "", "", "own/nothing")
-	e.Role("db-roleless", spec.BucketRole{Name: "own", Endpoint: e.link.Endpoint, Bucket: s3test.Bucket, CA: e.s3.CA, AccessKey: s3test.AccessKey}, "another secret", spec.Export)
+	e.Role("db-roleless", spec.BucketRole{Name: "own", Endpoint: e.link.Endpoint, Bucket: s3test.Bucket, CA: e.s3.CA, AccessKey: s3test.AccessKey}, "another secret", member.Export)
 	e.refuses("a secret that is wrong", "08006", "lets the role in no more", exportTo, "SELECT 1", "own/x", "")
 }

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"howdah/internal/identity/bucket"
 	"howdah/internal/model/member"
-	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
-// BucketRequest asks for what lets the database of a member into a bucket, for a feature: spec.Export
-// or spec.Import.
+// BucketRequest asks for what lets the database of a member into a bucket, for a feature: member.Export
+// or member.Import.
 type BucketRequest struct {
 	Member  string `json:"member"`
 	Feature string `json:"feature"`
@@ -31,7 +29,7 @@ func (s *Server) bucket(ctx context.Context, c call, in BucketRequest) (member.B
 	if s.Bucket == nil {
 		return member.Bucket{}, fmt.Errorf("%w: this control plane has no roles", errForbidden)
 	}
-	if in.Member == "" || strings.Contains(in.Member, "/") || in.Feature != spec.Export && in.Feature != spec.Import {
+	if in.Member == "" || strings.Contains(in.Member, "/") || in.Feature != member.Export && in.Feature != member.Import {
 		return member.Bucket{}, fmt.Errorf("%w: a member and a feature are needed", errBad)
 	}
 	a, err := state.Get[member.Assignment](ctx, s.Store, state.Assign(host, in.Member))
@@ -42,7 +40,7 @@ func (s *Server) bucket(ctx context.Context, c call, in BucketRequest) (member.B
 		return member.Bucket{}, err
 	}
 	access, err := s.Bucket(ctx, a.Value.Scope, in.Feature)
-	if errors.Is(err, bucket.ErrNone) {
+	if errors.Is(err, member.ErrNoRole) {
 		return member.Bucket{}, fmt.Errorf("%w: %w", errForbidden, err)
 	}
 	return access, err

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"howdah/internal/identity/bucket"
 	"howdah/internal/model/member"
-	"howdah/internal/model/spec"
 	"howdah/internal/state"
 )
 
@@ -30,26 +28,26 @@ func TestBucketsAreForDatabasesWithARole(t *testing.T) {
 		asked = append(asked, database+" "+feature)
 		switch database {
 		case "d4":
-			return member.Bucket{}, fmt.Errorf("%w: none", bucket.ErrNone)
+			return member.Bucket{}, fmt.Errorf("%w: none", member.ErrNoRole)
 		case "d6":
 			return member.Bucket{}, errors.New("no etcd")
 		}
 		return member.Bucket{Role: "r", Secret: "s3cret of " + database}, nil
 	}
 	for _, c := range []struct{ name, caller, member, feature, want string }{
-		{"it runs", "agent:db1", "d1.m1", spec.Export, "s3cret of d1"},
-		{"for the other feature", "agent:db1", "d1.m1", spec.Import, "s3cret of d1"},
-		{"it is stopped", "agent:db1", "d2.m1", spec.Export, refused},
-		{"it is to be deleted", "agent:db1", "d3.m1", spec.Export, refused},
-		{"without a role", "agent:db1", "d4.m1", spec.Export, refused},
-		{"of another host", "agent:db1", "d5.m1", spec.Export, refused},
-		{"of the caller", "agent:db2", "d5.m1", spec.Export, "s3cret of d5"},
-		{"of nobody", "agent:db1", "d7.m1", spec.Export, refused},
-		{"a path", "agent:db1", "../db2/d5.m1", spec.Export, refused},
-		{"no member", "agent:db1", "", spec.Export, refused},
+		{"it runs", "agent:db1", "d1.m1", member.Export, "s3cret of d1"},
+		{"for the other feature", "agent:db1", "d1.m1", member.Import, "s3cret of d1"},
+		{"it is stopped", "agent:db1", "d2.m1", member.Export, refused},
+		{"it is to be deleted", "agent:db1", "d3.m1", member.Export, refused},
+		{"without a role", "agent:db1", "d4.m1", member.Export, refused},
+		{"of another host", "agent:db1", "d5.m1", member.Export, refused},
+		{"of the caller", "agent:db2", "d5.m1", member.Export, "s3cret of d5"},
+		{"of nobody", "agent:db1", "d7.m1", member.Export, refused},
+		{"a path", "agent:db1", "../db2/d5.m1", member.Export, refused},
+		{"no member", "agent:db1", "", member.Export, refused},
 		{"another feature", "agent:db1", "d1.m1", "Lambda", refused},
-		{"an edge", "edge:db1", "d1.m1", spec.Export, refused},
-		{"the state is away", "agent:db1", "d6.m1", spec.Export, "an error"},
+		{"an edge", "edge:db1", "d1.m1", member.Export, refused},
+		{"the state is away", "agent:db1", "d6.m1", member.Export, "an error"},
 	} {
 		got, err := w.client(t, w.Issue(t, c.caller)).Bucket(t.Context(), c.member, c.feature)
 		switch {
@@ -63,7 +61,7 @@ func TestBucketsAreForDatabasesWithARole(t *testing.T) {
 		t.Errorf("asked for %v", asked)
 	}
 	w.server.Bucket = nil
-	if _, err := w.client(t, w.Issue(t, "agent:db1")).Bucket(t.Context(), "d1.m1", spec.Export); !errors.Is(err, ErrRefused) {
+	if _, err := w.client(t, w.Issue(t, "agent:db1")).Bucket(t.Context(), "d1.m1", member.Export); !errors.Is(err, ErrRefused) {
 		t.Errorf("a control plane without roles: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ type Server struct {
 	// Repository returns what opens a repository for a database, without a passphrase for the
 	// database "". Without it nobody gets to a repository.
 	Repository func(ctx context.Context, name, database string) (member.Repository, error)
-	// Bucket returns what lets a database into a bucket for a feature, or bucket.ErrNone. Without it
+	// Bucket returns what lets a database into a bucket for a feature, or member.ErrNoRole. Without it
 	// no database has a role.
 	Bucket func(ctx context.Context, database, feature string) (member.Bucket, error)
 	// Beat is called for each heartbeat. agent is the process that sent it, or "" if its release

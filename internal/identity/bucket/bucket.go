@@ -15,10 +15,6 @@ import (
 	"howdah/internal/state"
 )
 
-// ErrNone says that a database has no role for what it wants to do. The rest of the error says what to
-// do about it, and has no secrets.
-var ErrNone = errors.New("the database has no role for that")
-
 // Sealer seals the secrets of roles and opens them.
 type Sealer struct{ aead cipher.AEAD }
 
@@ -52,16 +48,16 @@ func bound(r spec.BucketRole) []byte {
 	return fmt.Appendf(nil, "bucket role %q %q %q %q %q %q %q", r.Account, r.Name, r.Endpoint, r.Bucket, r.Prefix, r.AccessKey, r.CA)
 }
 
-// Open returns what lets a database into the bucket for a feature, or ErrNone. seal returns the home's
+// Open returns what lets a database into the bucket for a feature, or member.ErrNoRole. seal returns the home's
 // key.
 func Open(ctx context.Context, store *state.Store, seal func() ([]byte, error), of spec.Common, feature string) (member.Bucket, error) {
 	name := of.RoleFor(feature)
 	if name == "" {
-		return member.Bucket{}, fmt.Errorf("%w: %s has none for %s: associate one, as with AddRoleToDBInstance or AddRoleToDBCluster", ErrNone, of.Name, feature)
+		return member.Bucket{}, fmt.Errorf("%w: %s has none for %s: associate one, as with AddRoleToDBInstance or AddRoleToDBCluster", member.ErrNoRole, of.Name, feature)
 	}
 	r, err := state.Get[spec.BucketRole](ctx, store, state.BucketRole(of.Account, name))
 	if errors.Is(err, state.ErrNotFound) {
-		return member.Bucket{}, fmt.Errorf("%w: the role %s leads to no bucket: the operator makes it by `howdah role add`", ErrNone, name)
+		return member.Bucket{}, fmt.Errorf("%w: the role %s leads to no bucket: the operator makes it by `howdah role add`", member.ErrNoRole, name)
 	}
 	if err != nil {
 		return member.Bucket{}, err

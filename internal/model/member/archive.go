@@ -1,6 +1,7 @@
 package member
 
 import (
+	"errors"
 	"time"
 
 	"howdah/internal/model/lsn"
@@ -46,6 +47,16 @@ type Repository struct {
 	// Passphrase encrypts the part of the database. "" says that nothing is encrypted.
 	Passphrase string `json:"passphrase,omitempty"`
 }
+
+// The features that a database may have a role for, as RDS calls them.
+const (
+	Export = "s3Export"
+	Import = "s3Import"
+)
+
+// ErrNoRole says that a database has no role for what it wants to do. The rest of the error says what to
+// do about it, and has no secrets.
+var ErrNoRole = errors.New("the database has no role for that")
 
 // Bucket is what lets a database into a bucket of an S3 server. A host gets it from a control plane
 // for one export or import, and keeps it no longer.

@@ -26,12 +26,6 @@ type BucketRole struct {
 	Created   time.Time `json:"created"`
 }
 
-// The features that a BucketRole is for.
-const (
-	Export = "s3Export"
-	Import = "s3Import"
-)
-
 // ARN returns the ARN by which a database is associated with the role.
 func (r BucketRole) ARN() string { return "arn:aws:iam::" + r.Account + ":role/" + r.Name }
 

@@ -1,6 +1,10 @@
 package spec
 
-import "testing"
+import (
+	"testing"
+
+	"howdah/internal/model/member"
+)
 
 func TestWhichRoleADatabaseHas(t *testing.T) {
 	t.Parallel()
@@ -11,17 +15,17 @@ func TestWhichRoleADatabaseHas(t *testing.T) {
 		feature string
 		want    string
 	}{
-		"its own":                 {role(own, Export), Export, "exports"},
-		"for the other feature":   {role(own, Export), Import, ""},
-		"without a feature":       {role(own, ""), Export, ""},
-		"none":                    {nil, Export, ""},
-		"of another account":      {role("arn:aws:iam::210987654321:role/exports", Export), Export, ""},
-		"of a path":               {role("arn:aws:iam::123456789012:role/a/exports", Export), Export, ""},
-		"of another partition":    {role("arn:aws-cn:iam::123456789012:role/exports", Export), Export, ""},
-		"the right one of two":    {append(role(own+"2", Import), role(own, Export)...), Export, "exports"},
-		"a name that leads out":   {role("arn:aws:iam::123456789012:role/../x", Export), Export, ""},
-		"an account in the name":  {role("arn:aws:iam::123456789012:role/210987654321/x", Export), Export, ""},
-		"nothing after the slash": {role("arn:aws:iam::123456789012:role/", Export), Export, ""},
+		"its own":                 {role(own, member.Export), member.Export, "exports"},
+		"for the other feature":   {role(own, member.Export), member.Import, ""},
+		"without a feature":       {role(own, ""), member.Export, ""},
+		"none":                    {nil, member.Export, ""},
+		"of another account":      {role("arn:aws:iam::210987654321:role/exports", member.Export), member.Export, ""},
+		"of a path":               {role("arn:aws:iam::123456789012:role/a/exports", member.Export), member.Export, ""},
+		"of another partition":    {role("arn:aws-cn:iam::123456789012:role/exports", member.Export), member.Export, ""},
+		"the right one of two":    {append(role(own+"2", member.Import), role(own, member.Export)...), member.Export, "exports"},
+		"a name that leads out":   {role("arn:aws:iam::123456789012:role/../x", member.Export), member.Export, ""},
+		"an account in the name":  {role("arn:aws:iam::123456789012:role/210987654321/x", member.Export), member.Export, ""},
+		"nothing after the slash": {role("arn:aws:iam::123456789012:role/", member.Export), member.Export, ""},
 	} {
 		c := Common{Scope: Scope{Account: "123456789012"}, Roles: tt.roles}
 		if got := c.RoleFor(tt.feature); got != tt.want {

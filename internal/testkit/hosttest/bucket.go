@@ -39,5 +39,5 @@ func (s *Site) bucket(ctx context.Context, database, feature string) (member.Buc
 			return bucket.Open(ctx, s.Store, s.Home.SealKey, i.Value.Common, feature)
 		}
 	}
-	return member.Bucket{}, fmt.Errorf("%w: there is no database %s", bucket.ErrNone, database)
+	return member.Bucket{}, fmt.Errorf("%w: there is no database %s", member.ErrNoRole, database)
 }

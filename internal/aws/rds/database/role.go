@@ -5,11 +5,12 @@ import (
 
 	"howdah/api"
 	"howdah/internal/aws/wire"
+	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
 )
 
 // features are those that RDS has roles for, with PostgreSQL. For Lambda a role is only kept and shown.
-var features = []string{"Lambda", spec.Export, spec.Import}
+var features = []string{"Lambda", member.Export, member.Import}
 
 // CheckFeature refuses a feature that no role is for.
 func CheckFeature(name string) error {

@@ -18,9 +18,7 @@ import (
 	"time"
 
 	"howdah/internal/host/hostapi"
-	"howdah/internal/identity/bucket"
 	"howdah/internal/model/member"
-	"howdah/internal/model/spec"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/s3test"
 )
@@ -40,8 +38,8 @@ func newSite(t *testing.T, s3 *s3test.Server, endpoint string, change func(*Conf
 		if of != "db-1.m1" {
 			return member.Bucket{}, errors.New("asked for another member")
 		}
-		if feature != spec.Export && feature != spec.Import {
-			return member.Bucket{}, fmt.Errorf("call bucket: not allowed: %w: none for %s: %w", bucket.ErrNone, feature, hostapi.ErrRefused)
+		if feature != member.Export && feature != member.Import {
+			return member.Bucket{}, fmt.Errorf("call bucket: not allowed: %w: none for %s: %w", member.ErrNoRole, feature, hostapi.ErrRefused)
 		}
 		return member.Bucket{
 			Role: "own", Endpoint: endpoint, Bucket: s3test.Bucket, Prefix: "own/", CA: s3.CA, AccessKey: s3test.AccessKey, Secret: s3test.Secret,
@@ -285,6 +283,24 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
+// A connection that ends is never taken for the end of the data, whenever it ends.
+func TestAConnectionThatEndsIsNoEndOfData(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string][]byte{
+		"at once": nil, "in a head": {'d', 0}, "after a head": {'d', 0, 0, 0, 9}, "in a frame": frameOf(data, "xyz")[:6], "after a frame": frameOf(data, "xyz"),
+	} {
+		ours, theirs := net.Pipe()
+		go func() {
+			_, _ = theirs.Write(sent)
+			_ = theirs.Close()
+		}()
+		text, err := io.ReadAll(&talk{conn: ours})
+		if !errors.Is(err, errGone) || errors.Is(err, io.EOF) {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
 // A server that says nothing ends the statement in time.
 func TestAServerThatSaysNothing(t *testing.T) {
 	t.Parallel()
@@ -356,7 +372,7 @@ func TestWithoutARole(t *testing.T) {
 		state string
 		text  string
 	}{
-		"no role":          {fmt.Errorf("call bucket: not allowed: %w: orders has none for s3Export: %w", bucket.ErrNone, hostapi.ErrRefused), "42501", "42501" + bucket.ErrNone.Error() + ": orders has none for s3Export"},
+		"no role":          {fmt.Errorf("call bucket: not allowed: %w: orders has none for s3Export: %w", member.ErrNoRole, hostapi.ErrRefused), "42501", "42501" + member.ErrNoRole.Error() + ": orders has none for s3Export"},
 		"no control plane": {errors.New("dial tcp 10.0.0.1:8443: refused"), "08006", "08006no control plane says what the role of the database opens: try again"},
 	} {
 		s := newSite(t, s3, s3.Endpoint, func(c *Config) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"howdah/internal/host/hostapi"
-	"howdah/internal/identity/bucket"
+	"howdah/internal/model/member"
 	"howdah/internal/repository/store"
 )
 
@@ -56,7 +56,7 @@ func say(err error) (state, text string) {
 // withoutWay returns what a control plane said, without how it came here.
 func withoutWay(err error) string {
 	text := err.Error()
-	if at := strings.Index(text, bucket.ErrNone.Error()); at >= 0 {
+	if at := strings.Index(text, member.ErrNoRole.Error()); at >= 0 {
 		text = text[at:]
 	}
 	return strings.TrimSuffix(text, ": "+hostapi.ErrRefused.Error())

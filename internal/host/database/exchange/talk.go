@@ -51,6 +51,9 @@ var (
 	errGone = errors.New("the member has hung up")
 )
 
+// hungUp returns errGone with the reason. It is never io.EOF, which would say that all data came.
+func hungUp(err error) error { return fmt.Errorf("%w: %s", errGone, err.Error()) }
+
 // talk is a conversation with a server process of a member, or with whoever has its user. At any time
 // one goroutine reads.
 type talk struct {
@@ -73,13 +76,13 @@ func (t *talk) frame(within time.Duration) (kind byte, content []byte, err error
 	}
 	head := t.buf[:frameHead]
 	if _, err := io.ReadFull(t.conn, head[:1]); err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", errGone, err)
+		return 0, nil, hungUp(err)
 	}
 	if err := t.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return 0, nil, err
 	}
 	if _, err := io.ReadFull(t.conn, head[1:]); err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", errGone, err)
+		return 0, nil, hungUp(err)
 	}
 	length := binary.BigEndian.Uint32(head[1:])
 	if length > maxFrame {
@@ -87,7 +90,7 @@ func (t *talk) frame(within time.Duration) (kind byte, content []byte, err error
 	}
 	content = t.buf[frameHead : frameHead+length]
 	if _, err := io.ReadFull(t.conn, content); err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", errGone, err)
+		return 0, nil, hungUp(err)
 	}
 	return head[0], content, nil
 }
@@ -142,7 +145,7 @@ func (t *talk) write(kind byte, content []byte) error {
 	binary.BigEndian.PutUint32(head[1:], uint32(len(content)))
 	parts := net.Buffers{head[:], content}
 	if _, err := parts.WriteTo(t.conn); err != nil {
-		return fmt.Errorf("%w: %w", errGone, err)
+		return hungUp(err)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"howdah/internal/model/member"
-	"howdah/internal/model/spec"
 	"howdah/internal/repository/store"
 )
 
@@ -17,7 +16,7 @@ import (
 const askTimeout = 10 * time.Second
 
 // features says for what a role has to be.
-var features = map[request]string{export: spec.Export, imports: spec.Import}
+var features = map[request]string{export: member.Export, imports: member.Import}
 
 // transfer does what a member wishes, if its role allows it.
 func (s *Server) transfer(ctx context.Context, gone context.CancelCauseFunc, t *talk, of string, w wish) error {
