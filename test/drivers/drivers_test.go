@@ -40,7 +40,12 @@ func begin(t *testing.T) *fleet {
 	t.Cleanup(func() { testkit.Eventually(t, 30*time.Second, func() error { return os.RemoveAll(dir) }) })
 	f.rig, err = rig.Start(t.Context(), rig.Options{Binary: binary, Dir: dir})
 	f.must(err)
-	t.Cleanup(func() { f.must(f.rig.Close()) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			f.showRefusals(dir)
+		}
+		f.must(f.rig.Close())
+	})
 	f.must(f.rig.CreateCluster(t.Context(), "shop", 3))
 	f.writer, err = f.rig.Cluster(t.Context(), "shop")
 	f.must(err)
@@ -57,15 +62,32 @@ func (f *fleet) must(err error) {
 	}
 }
 
+// showRefusals shows what agents said of tokens, and of what drivers ask.
+func (f *fleet) showRefusals(dir string) {
+	logs, _ := filepath.Glob(filepath.Join(dir, "agent*.log"))
+	for _, log := range logs {
+		text, _ := os.ReadFile(log)
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "token") || strings.Contains(line, "drivers") {
+				f.Log(strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
 // name writes the names of all endpoints.
 func (f *fleet) name() {
 	f.Helper()
 	text := "127.0.0.1 localhost\n" + *f.writer.Endpoint + " shop." + domain + "\n" + *f.writer.ReaderEndpoint + " shop-ro." + domain + "\n"
 	for n := range 3 {
 		name := fmt.Sprintf("shop-%d", n+1)
-		i, err := f.rig.Instance(f.Context(), name)
-		f.must(err)
-		text += *i.Endpoint.Address + " " + name + "." + domain + "\n"
+		testkit.Eventually(f.T, patience.For(time.Minute), func() error {
+			config, err := f.rig.Config(f.Context(), name)
+			if err == nil {
+				text += config.Host + " " + name + "." + domain + "\n"
+			}
+			return err
+		})
 	}
 	f.must(os.WriteFile(f.hosts, []byte(text), 0o644))
 }
@@ -207,7 +229,7 @@ func (f *fleet) splits(l language, command []string) {
 func (f *fleet) token(l language, command []string) {
 	f.Helper()
 	environment := f.environment("postgres", l.iam, "DB_USER=jane", "DB_PASSWORD=", "DB_IAM_HOST="+*f.writer.Endpoint, "DB_ASK=SELECT current_user",
-		"AWS_ACCESS_KEY_ID=RIG", "AWS_SECRET_ACCESS_KEY=rig-secret", "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1")
+		"AWS_ACCESS_KEY_ID=RIG", "AWS_SECRET_ACCESS_KEY=rig-secret", "AWS_REGION="+f.rig.Home.Region)
 	if got := f.answers(l.name+" with a token", append(slices.Clone(command), "who"), environment); !slices.Equal(got, []string{"jane"}) {
 		f.Errorf("a token logs in as %q", got)
 	}

@@ -164,7 +164,7 @@ show_rds_extensions(void)
 Datum
 howdah_seen(PG_FUNCTION_ARGS)
 {
-	char	   *text = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char	   *word = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
 	if (!superuser())
 		ereport(ERROR,
@@ -174,14 +174,14 @@ howdah_seen(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("howdah must be loaded via shared_preload_libraries")));
-	if (strlen(text) >= SEEN_SIZE)
+	if (strlen(word) >= SEEN_SIZE)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("what was seen of the cluster takes more than %d bytes", SEEN_SIZE - 1)));
-	if (text[0] != '\0')
-		(void) DirectFunctionCall1(jsonb_in, CStringGetDatum(text));	/* or it is refused */
+	if (word[0] != '\0')
+		(void) DirectFunctionCall1(jsonb_in, CStringGetDatum(word));	/* or it is refused */
 	LWLockAcquire(seen->lock, LW_EXCLUSIVE);
-	strlcpy(seen->text, text, SEEN_SIZE);
+	strlcpy(seen->text, word, SEEN_SIZE);
 	LWLockRelease(seen->lock);
 	PG_RETURN_VOID();
 }

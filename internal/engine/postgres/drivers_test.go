@@ -67,9 +67,11 @@ func TestDatabasesAnswerDrivers(t *testing.T) {
 	all := lacking("app", "postgres", "template1")
 	for range 2 {
 		for _, name := range []string{"app", "postgres", "template1"} {
-			if err := postgres.SetUpDrivers(t.Context(), connect(name, "rdsadmin"), member.AuroraCluster); err != nil {
+			conn := connect(name, "rdsadmin")
+			if err := postgres.SetUpDrivers(t.Context(), conn, member.AuroraCluster); err != nil {
 				t.Fatal(err)
 			}
+			conn.Close(t.Context())
 		}
 	}
 	if err := postgres.DriversSetUp(t.Context(), platform, member.AuroraCluster, all); err != nil {

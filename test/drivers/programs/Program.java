@@ -44,6 +44,7 @@ public class Program {
     c.addDataSourceProperty("targetDataSourceClassName", "org.postgresql.ds.PGSimpleDataSource");
     Properties p = new Properties();
     p.setProperty("wrapperPlugins", PLUGINS);
+    p.setProperty("wrapperDialect", "aurora-pg");
     p.setProperty("clusterInstanceHostPattern", System.getenv("DB_PATTERN"));
     if (System.getenv("DB_IAM_HOST") != null) {
       p.setProperty("iamHost", System.getenv("DB_IAM_HOST"));

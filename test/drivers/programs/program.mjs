@@ -15,6 +15,7 @@ async function connect() {
     client = new AwsPGClient({
       ...where,
       plugins: DB_PLUGINS,
+      dialect: "aurora-pg",
       clusterInstanceHostPattern: DB_PATTERN,
       ...(DB_IAM_HOST ? { iamHost: DB_IAM_HOST, iamRegion: AWS_REGION } : {}),
     });

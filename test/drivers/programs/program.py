@@ -27,6 +27,7 @@ def connect():
         **where,
         **more,
         plugins=PLUGINS,
+        wrapper_dialect="aurora-pg",
         cluster_instance_host_pattern=os.environ["DB_PATTERN"],
         connect_timeout=10,
         autocommit=True,
