@@ -127,6 +127,17 @@ GRANT EXECUTE ON FUNCTION pg_catalog.pg_stat_reset(),
 	pg_catalog.pg_stat_reset_single_function_counters(oid)
 	TO rds_superuser WITH GRANT OPTION;
 
+-- These grants are there before any user is, so dumps must not hold them: to whom
+-- a master user has a right from, the restore could not grant it. pg_dump takes
+-- what this table says for the beginning.
+UPDATE pg_catalog.pg_init_privs AS i SET initprivs = p.proacl
+	FROM pg_catalog.pg_proc AS p
+	WHERE i.classoid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND i.objoid = p.oid AND i.objsubid = 0
+	AND p.oid IN ('pg_catalog.pg_stat_reset()'::pg_catalog.regprocedure,
+		'pg_catalog.pg_stat_reset_single_table_counters(oid)'::pg_catalog.regprocedure,
+		'pg_catalog.pg_stat_reset_single_function_counters(oid)'::pg_catalog.regprocedure)
+	AND i.initprivs IS DISTINCT FROM p.proacl;
+
 -- The owner of a database sets defaults for all sessions in it: a search_path
 -- with functions of theirs, standard_conforming_strings off, another role.
 -- Settings of a role win over these, so the platform's logins pin what would

@@ -57,6 +57,7 @@ func comingJourney(t *testing.T, env map[string]string) {
 	}
 	m.nothingLost()
 	m.dumps(shell)
+	goDelete(t, m.client, coming)
 }
 
 // move is a database that moves.
@@ -130,11 +131,6 @@ func (m *move) create() {
 		m.Fatal(err)
 	}
 	m.available()
-	m.Cleanup(func() {
-		if !m.Failed() {
-			goDelete(m.T, m.client, coming)
-		}
-	})
 	m.to = m.config("shopkeeper", shopPass, "shop")
 }
 

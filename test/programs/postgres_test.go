@@ -21,8 +21,9 @@ func TestPgbench(t *testing.T) {
 	testkit.NeedProgram(t, "pgbench")
 	i := given(t, "bench", true)
 	i.runs(5*time.Minute, "/", i.environ("postgres"), "pgbench", "-i", "-s", "5", "-q", "--foreign-keys", "--partitions=4")
+	// Without -n it would empty the history before each run.
 	for _, mode := range []string{"simple", "extended", "prepared"} {
-		out := i.runs(2*time.Minute, "/", i.environ("postgres"), "pgbench", "-c", "4", "-j", "2", "-T", "5", "-M", mode)
+		out := i.runs(2*time.Minute, "/", i.environ("postgres"), "pgbench", "-n", "-c", "4", "-j", "2", "-T", "5", "-M", mode)
 		if !strings.Contains(out, "number of failed transactions: 0 ") {
 			t.Errorf("%s:\n%s", mode, out)
 		}

@@ -53,10 +53,35 @@ static const Grant grants[] = {
 static List *extension_members(Oid extension, Oid class);
 static char *object_name(Oid class, Oid object);
 static void grant_object(Oid class, Oid object);
+static void grant_members(Oid extension);
 
-/* grant what the table above says for this extension */
+/*
+ * Grant what the table above says for this extension, as its script would: what
+ * a script grants is not in dumps. It could not be restored: to whom a user has
+ * it from, a user cannot grant it.
+ */
 void
 howdah_grant_extension(Oid extension)
+{
+	bool		save_creating = creating_extension;
+	Oid			save_extension = CurrentExtensionObject;
+
+	creating_extension = true;
+	CurrentExtensionObject = extension;
+	PG_TRY();
+	{
+		grant_members(extension);
+	}
+	PG_FINALLY();
+	{
+		creating_extension = save_creating;
+		CurrentExtensionObject = save_extension;
+	}
+	PG_END_TRY();
+}
+
+static void
+grant_members(Oid extension)
 {
 	const char *name = get_extension_name(extension);
 

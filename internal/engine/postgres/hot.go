@@ -171,16 +171,25 @@ func Databases(ctx context.Context, conn *pgx.Conn) ([]Database, error) {
 	return all, nil
 }
 
-// loaderSQL makes what Load calls. It is in pg_catalog, where nobody else makes functions and dumps
-// do not look.
+// loaderSQL makes what Load calls. It is in pg_catalog, where nobody else makes functions.
 const loaderSQL = `CREATE OR REPLACE FUNCTION pg_catalog.howdah_prewarm(regclass, text, text, int8, int8) RETURNS int8
 	LANGUAGE C PARALLEL SAFE AS '$libdir/pg_prewarm', 'pg_prewarm'`
+
+// loaderRights lets nobody else call it. Of pg_catalog, dumps have the rights that are not as pg_init_privs
+// says they were at the beginning. Whoever restores a dump may not change those of this function.
+var loaderRights = []string{
+	"REVOKE ALL ON FUNCTION pg_catalog.howdah_prewarm FROM PUBLIC",
+	`INSERT INTO pg_catalog.pg_init_privs (objoid, classoid, objsubid, privtype, initprivs)
+	SELECT p.oid, 'pg_catalog.pg_proc'::pg_catalog.regclass, 0, 'i', p.proacl FROM pg_catalog.pg_proc AS p
+	WHERE p.oid = 'pg_catalog.howdah_prewarm'::pg_catalog.regproc AND NOT EXISTS (SELECT FROM pg_catalog.pg_init_privs
+		WHERE objoid = p.oid AND classoid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND objsubid = 0)`,
+}
 
 // SetUpDatabase makes in one database, of users or of the platform, what Load calls; and
 // aurora_ccm_status, if the server finds the library. conn must be rdsadmin's, on that database of a
 // primary. It is idempotent.
 func SetUpDatabase(ctx context.Context, conn *pgx.Conn, library bool) error {
-	sql := []string{loaderSQL, "REVOKE ALL ON FUNCTION pg_catalog.howdah_prewarm FROM PUBLIC"}
+	sql := append([]string{loaderSQL}, loaderRights...)
 	if library {
 		sql = append(sql, auroraSQL())
 	}
