@@ -55,15 +55,15 @@ type Config struct {
 	// Serves reports whether the forwarder can serve an address; nil means any address. An endpoint
 	// with another address is left out, so that it does not hold up the others.
 	Serves func(netip.Addr) bool
-	// Names, if set, answers for the names of databases. NamesAt is where, for people.
-	Names   *nameserver.Server
-	NamesAt string
+	// Names, if set, answers for the names of databases.
+	Names *nameserver.Server
 }
 
 // Edge is one edge.
 type Edge struct {
 	Config
 	cache     *state.Cache
+	started   time.Time
 	wake      chan struct{}
 	confirmed chan switching
 	tasks     sync.WaitGroup
@@ -88,7 +88,7 @@ type Edge struct {
 // New makes an edge.
 func New(cfg Config) *Edge {
 	e := &Edge{
-		Config: cfg, wake: make(chan struct{}, 1), confirmed: make(chan switching),
+		Config: cfg, started: time.Now().UTC(), wake: make(chan struct{}, 1), confirmed: make(chan switching),
 		told: make(chan map[string]route.Way, 1), led: make(chan struct{}), ask: make(chan struct{}, 1),
 		held: make(chan map[netip.Addr][]route.Route, 1), evidence: newEvidence(),
 		leads: leads{}, points: map[string]endpoint.Endpoint{}, lost: map[string]bool{}, broken: map[string]string{},
@@ -144,6 +144,9 @@ func (e *Edge) Run(ctx context.Context) error {
 	e.introduce(ctx)
 	e.tasks.Go(func() { e.tellWays(ctx) })
 	e.tasks.Go(func() { e.tellLife(ctx) })
+	if e.Names != nil {
+		e.tasks.Go(func() { e.tellNames(ctx) })
+	}
 	timer := time.NewTicker(syncEvery)
 	defer timer.Stop()
 	for full := true; ; {
@@ -163,14 +166,21 @@ func (e *Edge) Run(ctx context.Context) error {
 }
 
 func (e *Edge) introduce(ctx context.Context) {
-	status := seen.Status{Name: e.Name, Info: e.Info, Started: time.Now().UTC(), OwnNames: true, Reads: format.Newest, Own: e.Own, Names: e.NamesAt}
 	between := state.Delete(state.Between(e.Name))
 	if !e.Info.ClientAddressVisible {
 		between = state.Put(state.Between(e.Name), seen.Between{Addresses: ownAddresses()})
 	}
-	if _, err := e.Store.Commit(ctx, state.Put(state.Edge(e.Name), status), between); err != nil {
+	if _, err := e.Store.Commit(ctx, state.Put(state.Edge(e.Name), e.status()), between); err != nil {
 		e.Log.Warn("introduce the edge", "error", err)
 	}
+}
+
+func (e *Edge) status() seen.Status {
+	s := seen.Status{Name: e.Name, Info: e.Info, Started: e.started, OwnNames: true, Reads: format.Newest, Own: e.Own}
+	if e.Names != nil {
+		s.Names = e.Names.At()
+	}
+	return s
 }
 
 // ownAddresses returns the addresses of the machine, except loopback.

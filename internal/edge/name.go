@@ -1,8 +1,10 @@
 package edge
 
 import (
+	"context"
 	"net/netip"
 	"slices"
+	"time"
 
 	"howdah/internal/edge/nameserver"
 	"howdah/internal/model/route"
@@ -92,4 +94,35 @@ func listenAddr(r route.Route) []netip.Addr {
 		return nil
 	}
 	return []netip.Addr{at.Addr()}
+}
+
+const (
+	// tellNamesEvery is the pause between two looks whether names are answered.
+	tellNamesEvery = 500 * time.Millisecond
+	// tellNamesWithin bounds how long it may take to say so.
+	tellNamesWithin = 5 * time.Second
+)
+
+// tellNames says in the edge's status where names are answered, as this changes: the nameserver begins
+// when there is a zone, and may have to wait for its address.
+func (e *Edge) tellNames(ctx context.Context) {
+	timer := time.NewTicker(tellNamesEvery)
+	defer timer.Stop()
+	for told := ""; ; {
+		if s := e.status(); s.Names != told {
+			within, cancel := context.WithTimeout(ctx, tellNamesWithin)
+			_, err := e.Store.Commit(within, state.Put(state.Edge(e.Name), s))
+			cancel()
+			if err == nil {
+				told = s.Names
+			} else if ctx.Err() == nil {
+				e.Log.Info("tell where names are answered", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+	}
 }

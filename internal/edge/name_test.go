@@ -11,6 +11,7 @@ import (
 	"github.com/miekg/dns"
 
 	"howdah/internal/edge/nameserver"
+	"howdah/internal/edge/seen"
 	"howdah/internal/host/hostapi"
 	"howdah/internal/model/route"
 	"howdah/internal/state"
@@ -70,7 +71,7 @@ func TestNames(t *testing.T) {
 	w.elect("m1")
 	at := testkit.FreeAddr(t)
 	w.run(func(cfg *Config) {
-		cfg.Names, cfg.NamesAt = nameserver.New(netip.MustParseAddrPort(at), slog.New(slog.DiscardHandler)), at
+		cfg.Names = nameserver.New(netip.MustParseAddrPort(at), slog.New(slog.DiscardHandler))
 	})
 	w.leadsTo("writer", "m1")
 	says := func(name, want string) {
@@ -83,6 +84,13 @@ func TestNames(t *testing.T) {
 		})
 	}
 	says("shop.cluster-c1.r.howdah.test", "127.201.0.1")
+	testkit.Eventually(t, soon, func() error {
+		s, err := state.Get[seen.Status](t.Context(), w.home.Store, state.Edge("edge"))
+		if err == nil && (s.Value.Names != at || s.Value.Started.IsZero()) {
+			err = fmt.Errorf("its status is %+v", s.Value)
+		}
+		return err
+	})
 	says("shop.cluster-ro-c1.r.howdah.test", "127.201.0.12 127.201.0.13")
 	says("some.cluster-custom-c1.r.howdah.test", "127.201.0.11 127.201.0.12")
 	says("two.c1.r.howdah.test", "127.201.0.12")

@@ -26,6 +26,7 @@ var Keys = []admin.Key{
 var Fixtures = map[string]func(*Fake){
 	"empty": func(f *Fake) { f.status, f.empty = home3(), true },
 	"two":   Two,
+	"named": named,
 	"no operation": func(f *Fake) {
 		f.status = home3()
 		f.refuse[admin.VerbOperations] = admin.NewError(admin.CodeOperationNotFound, `There is no operation "copy-99".`, "see `howdah operations`")
@@ -244,6 +245,18 @@ func Two(f *Fake) {
 		{SourceIdentifier: ptr("shop"), SourceType: ptr("db-cluster"), Message: ptr("Completed failover to DB instance: shop-1"), Date: ptr(Noon.Add(-time.Minute)), EventCategories: []string{"failover"}, SourceArn: ptr("arn:2")},
 	}
 	f.moves = [][]admin.Move{{}}
+}
+
+// named is Two in a home with a DNS zone.
+func named(f *Fake) {
+	Two(f)
+	const orders, writer, reader = "orders.c1.us-west-2.howdah.internal", "shop.cluster-c1.us-west-2.howdah.internal", "shop.cluster-ro-c1.us-west-2.howdah.internal"
+	f.status.Zone, f.status.Edges[0].Names = "howdah.internal", "127.31.0.53:53"
+	f.instances[0].Endpoint.Address, f.clusters[0].Endpoint, f.clusters[0].ReaderEndpoint = ptr(orders), ptr(writer), ptr(reader)
+	f.status.Databases[0].Endpoints[0].Host = orders
+	for n, host := range []string{writer, reader, "shop-2.c1.us-west-2.howdah.internal"} {
+		f.status.Databases[1].Endpoints[n].Host = host
+	}
 }
 
 // trouble makes everything go wrong at once.

@@ -195,12 +195,15 @@ func upDetached(ctx context.Context, o *cli.Options, h *home.Home, args partArgs
 	}
 	v := upView{Home: h.Dir, Endpoint: "https://" + client.Address(h.Listen), PID: h.Holder("up"), Zone: status.Zone}
 	if v.Zone != "" {
-		v.Names = namesAt(status)
+		v.Names = waitNames(ctx, h)
 	}
 	return o.Print(v, func() error {
 		o.Say("Howdah is up: %s (home %s)", v.Endpoint, v.Home)
-		if len(v.Names) > 0 {
+		switch {
+		case len(v.Names) > 0:
 			o.Say("Databases have names in %s, which are answered at %s. Addresses work as well; what resolvers have to be told: docs/guide/names.md", v.Zone, strings.Join(v.Names, ", "))
+		case v.Zone != "":
+			o.Say("Databases have names in %s, but the edge does not answer for them: see %s. Addresses work.", v.Zone, h.LogFile("edge"))
 		}
 		return nil
 	})
@@ -259,14 +262,36 @@ func waitHosts(ctx context.Context, h *home.Home) (admin.Status, error) {
 	}
 }
 
-// namesAt returns where the edges that run answer for names.
-func namesAt(s admin.Status) (all []string) {
-	for _, e := range s.Edges {
-		if e.Running && e.Names != "" {
-			all = append(all, e.Names)
+// namesTimeout is how long --detach waits for the edge to answer for names. Databases need no names.
+const namesTimeout = 5 * time.Second
+
+// waitNames waits until edges answer for names, and returns where, or nothing.
+func waitNames(ctx context.Context, h *home.Home) []string {
+	api, err := client.FromHome(h)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, namesTimeout)
+	defer cancel()
+	for {
+		var status admin.Status
+		var all []string
+		if err := api.Admin(ctx, admin.VerbStatus, admin.Nothing{}, &status); err == nil {
+			for _, e := range status.Edges {
+				if e.Running && e.Names != "" {
+					all = append(all, e.Names)
+				}
+			}
+		}
+		if len(all) > 0 {
+			return all
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return all
 }
 
 // absent returns the parts that a status does not show.

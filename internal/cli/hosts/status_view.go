@@ -1,7 +1,6 @@
 package hosts
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -97,7 +96,11 @@ func namesText(o *cli.Options, s admin.Status) {
 			at = append(at, e.Names)
 		}
 	}
-	o.Say("\nnames in %s are answered at %s", s.Zone, cmp.Or(strings.Join(at, ", "), "no edge that runs"))
+	if len(at) == 0 {
+		o.Say("\nnames in %s are answered nowhere: the log of the edge says why", s.Zone)
+		return
+	}
+	o.Say("\nnames in %s are answered at %s", s.Zone, strings.Join(at, ", "))
 }
 
 func edgeCell(e admin.Edge) screen.Cell {

@@ -129,7 +129,7 @@ func runEdge(ctx context.Context, o *cli.Options, f edgeFlags) error {
 	answers.KeepIn(filepath.Join(options.dir, namesFile))
 	settled := edge.Config{
 		Name: f.name, Version: o.Version, Store: &state.Store{Client: client}, Forwarder: forwarder, Info: info, TLS: config, Log: log,
-		Own: f.own, Announce: announce.Address, Serves: settings.Serves, Names: answers, NamesAt: names.String(),
+		Own: f.own, Announce: announce.Address, Serves: settings.Serves, Names: answers,
 	}
 	if f.own != "" {
 		record := held.RecordOf(m.HomeID, f.own)

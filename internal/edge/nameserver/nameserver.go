@@ -57,6 +57,7 @@ type Server struct {
 	log       *slog.Logger
 	book      atomic.Pointer[Book]
 	turn      atomic.Uint64
+	listens   atomic.Bool
 	wanted    chan struct{} // holds something once there was a zone
 	path      string        // of the file that KeepIn names, or ""
 	kept      *Book         // is what the file has; belongs to keep once Run has begun
@@ -82,6 +83,14 @@ func (s *Server) Set(b *Book) {
 	case s.wanted <- struct{}{}:
 	default:
 	}
+}
+
+// At returns where the server answers at this moment, as ip:port. It is "" while it does not listen.
+func (s *Server) At() string {
+	if !s.listens.Load() {
+		return ""
+	}
+	return s.listen.String()
 }
 
 // Addresses returns where resolvers find the server: its own address, or those that the machine had at
@@ -149,6 +158,8 @@ func (s *Server) serve(ctx context.Context) error {
 	for _, server := range servers {
 		go func() { ended <- server.ActivateAndServe() }()
 	}
+	s.listens.Store(true)
+	defer s.listens.Store(false)
 	s.log.Info("names are answered", "address", s.listen.String(), "zone", string(s.book.Load().zone))
 	running := len(servers)
 	select {

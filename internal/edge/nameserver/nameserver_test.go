@@ -240,16 +240,10 @@ func TestAResolverOfPrograms(t *testing.T) {
 	if want := []string{"127.9.8.2", "127.9.8.3", "127.9.8.4"}; !slices.Equal(found, want) || err != nil {
 		t.Errorf("%v, %v; want %v", found, err, want)
 	}
-	var missing *net.DNSError
-	if _, err := resolver.LookupHost(t.Context(), "sales.c123.us-west-2.howdah.internal."); !asDNS(err, &missing) || !missing.IsNotFound {
+	_, err = resolver.LookupHost(t.Context(), "sales.c123.us-west-2.howdah.internal.")
+	if missing, ok := errors.AsType[*net.DNSError](err); !ok || !missing.IsNotFound {
 		t.Errorf("a name that is not there: %v", err)
 	}
-}
-
-func asDNS(err error, to **net.DNSError) bool {
-	found, ok := err.(*net.DNSError) //nolint:errorlint // the resolver's own error
-	*to = found
-	return ok
 }
 
 // Names come and go while it runs. Without a zone everything is refused.
@@ -300,11 +294,17 @@ func TestItWaitsForItsAddress(t *testing.T) {
 	done.Go(func() { s.Run(ctx) })
 	t.Cleanup(func() { cancel(); done.Wait() })
 	s.Set(book())
+	if s.At() != "" {
+		t.Errorf("it says that it answers at %s", s.At())
+	}
 	other.Close()
 	testkit.Eventually(t, 20*time.Second, func() error {
 		_, err := ask(at, "udp", question(orders, dns.TypeA))
 		return err
 	})
+	if s.At() != at {
+		t.Errorf("it answers at %s, and says %q", at, s.At())
+	}
 }
 
 // Whatever comes, it answers those who ask properly.

@@ -31,7 +31,8 @@ type Status struct {
 	Reads int `json:"reads,omitempty"`
 	// Own is the only host whose endpoints the edge serves. With "" it serves those of all hosts.
 	Own string `json:"own,omitempty"`
-	// Names is where the edge answers for the names of databases, as ip:port.
+	// Names is where the edge answers for the names of databases, as ip:port. It is "" while it does
+	// not.
 	Names string `json:"names,omitempty"`
 }
 
