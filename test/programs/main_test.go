@@ -69,7 +69,16 @@ type instance struct {
 // given makes an instance that is gone when the test ends.
 func given(t *testing.T, name string, multiAZ bool) *instance {
 	t.Helper()
-	if err := all.Create(t.Context(), name, multiAZ); err != nil {
+	return givenWith(t, name, func(in *rds.CreateDBInstanceMessage) { in.MultiAZ = &multiAZ })
+}
+
+// givenWith is given for an instance that change has altered.
+func givenWith(t *testing.T, name string, change func(*rds.CreateDBInstanceMessage)) *instance {
+	t.Helper()
+	if err := all.AskWith(t.Context(), name, change); err != nil {
+		t.Fatal(err)
+	}
+	if err := all.WaitStatus(t.Context(), name, "available", time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/api/rds"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
 )
@@ -41,7 +42,8 @@ const copySize = 1 << 30
 // psql's \copy of 1 GB into a table and out of it: what comes out is what went in.
 func TestCopyOfAGigabyte(t *testing.T) {
 	testkit.NeedProgram(t, "psql")
-	i := given(t, "copied", false)
+	// Where the test's files are in memory, they count as the instance's.
+	i := givenWith(t, "copied", func(in *rds.CreateDBInstanceMessage) { in.DBInstanceClass = new("db.m5.large") })
 	i.sql("postgres", "CREATE TABLE big (id bigint, text text)")
 	ctx, cancel := context.WithTimeout(t.Context(), patience.For(10*time.Minute))
 	defer cancel()
