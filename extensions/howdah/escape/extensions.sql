@@ -9,7 +9,7 @@ CREATE EXTENSION pg_surgery;
 CREATE EXTENSION pg_walinspect;
 CREATE EXTENSION old_snapshot;
 CREATE EXTENSION xml2;
-SELECT 'there are ' || count(*) FROM pg_extension;
+SELECT 'there are ' || count(*) FROM pg_extension WHERE extname <> 'rds_tools';
 -- sees: "adminpack" is not supported on this instance
 -- sees: there are 1$
 
@@ -75,7 +75,7 @@ CREATE FUNCTION et() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS 
 CREATE EVENT TRIGGER et ON ddl_command_start EXECUTE FUNCTION et();
 CREATE EXTENSION citext;
 CREATE EXTENSION postgres_fdw;
-SELECT 'there are ' || count(*) FROM pg_extension;
+SELECT 'there are ' || count(*) FROM pg_extension WHERE extname <> 'rds_tools';
 -- sees: permission denied to place an extension in schema "pg_catalog"
 -- sees: there are 1$
 
@@ -87,7 +87,7 @@ SET search_path = gone;
 CREATE EXTENSION hstore;
 SET search_path = gone, pg_catalog;
 CREATE EXTENSION dblink;
-SELECT 'there are ' || count(*) FROM pg_extension;
+SELECT 'there are ' || count(*) FROM pg_extension WHERE extname <> 'rds_tools';
 -- sees: NOTICE:  extension "plpgsql" already exists, skipping
 -- sees: ERROR:  extension "plpgsql" already exists
 -- sees: no schema has been selected to create in
@@ -113,7 +113,7 @@ SET array_nulls = off;
 SET backslash_quote = on;
 CREATE EXTENSION pg_trgm;
 CREATE EXTENSION postgres_fdw;
-SELECT 'made ' || count(*) FROM pg_extension;
+SELECT 'made ' || count(*) FROM pg_extension WHERE extname <> 'rds_tools';
 -- sees: made 3
 
 -- attempt: settings of an event trigger at the start, for the script
@@ -186,7 +186,7 @@ CREATE FUNCTION public.to_mine(name) RETURNS public.mine LANGUAGE plpgsql SECURI
 CREATE CAST (name AS public.mine) WITH FUNCTION public.to_mine(name) AS IMPLICIT;
 CREATE EXTENSION citext SCHEMA public;
 CREATE EXTENSION ltree SCHEMA public;
-SELECT 'made ' || count(*) FROM pg_extension;
+SELECT 'made ' || count(*) FROM pg_extension WHERE extname <> 'rds_tools';
 -- sees: made 3
 
 -- attempt: a domain in the place of a type that another extension has

@@ -11,7 +11,7 @@ async function connect() {
     client = new pg.Client(where);
     client.on("error", () => {});
   } else {
-    const { AwsPGClient } = await import("aws-advanced-nodejs-wrapper/dist/pg/index.js");
+    const { AwsPGClient } = await import("aws-advanced-nodejs-wrapper/pg");
     client = new AwsPGClient({
       ...where,
       plugins: DB_PLUGINS,
