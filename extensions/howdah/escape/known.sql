@@ -308,13 +308,17 @@ ANALYZE public.temp_table;
 
 -- attempt: AWS 2022, a validator taken off, and a path that is none
 -- as: master
-CREATE EXTENSION postgres_fdw;
-ALTER FOREIGN DATA WRAPPER postgres_fdw NO VALIDATOR;
-CREATE SERVER log FOREIGN DATA WRAPPER postgres_fdw OPTIONS (filename './../../etc/passwd');
 CREATE EXTENSION log_fdw;
+ALTER FOREIGN DATA WRAPPER log_fdw NO VALIDATOR;
+ALTER FOREIGN DATA WRAPPER log_fdw VALIDATOR postgresql_fdw_validator;
+CREATE SERVER log FOREIGN DATA WRAPPER log_fdw OPTIONS (filename './../../etc/passwd');
+CREATE SERVER log FOREIGN DATA WRAPPER log_fdw;
+CREATE FOREIGN TABLE t (log_entry text) SERVER log OPTIONS (filename './../../etc/passwd');
+TABLE t;
 -- sees: permission denied to alter foreign-data wrapper
 -- sees: invalid option "filename"
--- sees: extension "log_fdw" is not supported
+-- sees: no log file has the name "\./\.\./\.\./etc/passwd"
+-- not: root:
 
 -- attempt: Aiven 2022, an extension in a schema with functions of the user's
 -- as: master
