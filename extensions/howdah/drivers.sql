@@ -13,8 +13,9 @@
 
 -- The members of the cluster as this server knows them. Who writes: this server,
 -- if it is no standby. Else whom the agent saw with the leader key a moment ago,
--- else whom WAL comes from. Else, if the agent is silent, whom it saw last; never this server, which
--- may be about to be promoted, but takes no writes yet. seen says when that was
+-- else whom WAL comes from. Else, if the agent is silent, whom it saw last. It is never a standby's own
+-- instance: that of a server which may be about to be promoted, but takes no writes
+-- yet, or of one that takes the place of the member that writes. seen says when that was
 -- known, or when the member was seen otherwise; NULL: nobody saw it. The functions
 -- below call this one with the platform's rights. Others may call it, but may not
 -- read the settings: a REVOKE would be in dumps.
@@ -44,8 +45,9 @@ BEGIN ATOMIC
 		UNION ALL
 		SELECT 4, t.word->>'writer', (t.word->>'writer_at')::timestamptz FROM heard t WHERE t.recovery AND NOT t.lately
 	), writing AS (
-		SELECT k.name, k.at FROM known k, heard t JOIN placed p ON p.own
-		WHERE k.name <> '' AND (NOT t.recovery OR k.name <> p.name) ORDER BY k.rank LIMIT 1
+		SELECT k.name, k.at FROM (SELECT * FROM known WHERE name <> '' ORDER BY rank LIMIT 1) k
+			CROSS JOIN heard t JOIN placed self ON self.own LEFT JOIN placed p ON p.name = k.name
+		WHERE NOT t.recovery OR p.id IS DISTINCT FROM self.id
 	), sent AS (
 		SELECT s.application_name, max(s.reply_time) AS at, max(coalesce(extract(epoch FROM s.replay_lag) * 1000, 0))::double precision AS lag,
 			max(s.flush_lsn) AS received, max(s.replay_lsn) AS applied

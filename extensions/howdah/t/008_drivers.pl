@@ -37,15 +37,16 @@ $primary->safe_psql('rdsadmin', "CREATE FUNCTION public.howdah_seen(text) RETURN
 # A second instance, and a third one that runs much later.
 sub belongs
 {
-	my ($node, $kind) = @_;
+	my ($node, $kind, %instance) = @_;	# the instances of members, where they are not those of their numbers
 	my ($self) = $node->name =~ /(m\d)$/;
 	my @members = map {
-		my ($host, $port) = ($node{$_}->host, $node{$_}->port);
-		qq({"name":"m$_","id":"db-I$_","instance":"shop-$_","endpoint":"shop-$_.x.local","port":5432,"address":"$host","listen":$port,"application":"db-ONE.m$_"})
+		my ($host, $port, $i) = ($node{$_}->host, $node{$_}->port, $instance{$_} // $_);
+		qq({"name":"m$_","id":"db-I$i","instance":"shop-$i","endpoint":"shop-$i.x.local","port":5432,"address":"$host","listen":$port,"application":"db-ONE.m$_"})
 	} (1 .. 3);
-	$node->append_conf('postgresql.conf', "howdah.cluster = '$kind'\nhowdah.topology = '{\"self\":\"$self\",\"members\":[" . join(',', @members) . "]}'\n");
+	my $topology = "{\"self\":\"$self\",\"members\":[" . join(',', @members) . "]}";
+	$node->append_conf('postgresql.conf', "howdah.cluster = '$kind'\nhowdah.topology = '$topology'\n");
 	$node->reload;
-	$node->poll_query_until('app', "SELECT current_setting('howdah.cluster') = '$kind'") or die;
+	$node->poll_query_until('app', "SELECT current_setting('howdah.cluster') = '$kind' AND current_setting('howdah.topology') = '$topology'") or die;
 }
 
 # What the drivers send. JDBC 4.4, Python 3.0 and Node.js 2.1 ask alike, but for the names of columns.
@@ -107,6 +108,13 @@ for my $node ($primary, $standby)
 like($standby->safe_psql('app', 'SELECT aurora_version()'), qr/^\d\d\.\d+$/, 'the version');
 is($standby->safe_psql('app', q{SELECT count(*) FROM aurora_replica_status() WHERE durable_lsn > 0 AND highest_lsn_rcvd >= current_read_lsn}), 1, 'how far a reader is itself');
 
+# One that takes the place of the member that writes has its instance, and is not the writer.
+belongs($standby, 'aurora', 2 => 1);
+seen($standby, '{"at":"NOW","leader":"m1","members":{"m1":"NOW","m2":"NOW"}}');
+answers($standby, 'instance', 'shop-1|shop-1', 'one that takes the place of the writer');
+answers($standby, 'writer', '', 'one that takes the place of the writer');
+belongs($standby, 'aurora');
+
 # What the agent saw.
 seen($standby, '{"at":"NOW","leader":"m1","members":{"m1":"NOW","m2":"NOW","m3":"NOW"}}');
 answers($standby, 'topology', 'shop-1|t||t|t shop-2|f||t|t shop-3|f||t|t', 'another reader was seen');
@@ -163,6 +171,10 @@ $primary->wait_for_catchup($reader);
 answers($reader, 'is_multi_az', 'db-I2', 'a reader of a Multi-AZ DB cluster');
 answers($reader, 'source', 'db-I2', 'a reader of a Multi-AZ DB cluster');
 answers($reader, 'dbi', 'db-I3|shop-3', 'a reader of a Multi-AZ DB cluster');
+belongs($reader, 'multi-az', 3 => 2);
+answers($reader, 'dbi', 'db-I2|shop-2', 'one that takes the place of the writer');
+answers($reader, 'source', 'unknown', 'one that takes the place of the writer');
+belongs($reader, 'multi-az');
 $primary->stop('immediate');
 $reader->poll_query_until('app', q{SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')}) or die;
 answers($reader, 'source', 'unknown', 'a reader that does not know who writes');
