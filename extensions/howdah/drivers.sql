@@ -30,7 +30,7 @@ BEGIN ATOMIC
 			nullif(current_setting('howdah.seen', true), '')::jsonb AS word,
 			clock_timestamp() AS now, pg_is_in_recovery() AS recovery
 	), heard AS MATERIALIZED (
-		SELECT t.*, coalesce((t.word->>'at')::timestamptz > t.now - interval '5 seconds', false) AS lately FROM told t
+		SELECT t.*, coalesce((t.word->>'at')::timestamptz BETWEEN t.now - interval '5 seconds' AND t.now + interval '1 second', false) AS lately FROM told t
 	), placed AS MATERIALIZED (
 		SELECT m.name, m.id, m.instance, m.endpoint, m.port, m.address, m.listen, m.application, m.name = t.topology->>'self' AS own
 		FROM heard t, jsonb_to_recordset(t.topology->'members')

@@ -122,6 +122,9 @@ seen($standby, '{"at":"NOW","leader":"m3","members":{"m1":"2026-01-01T00:00:00Z"
 answers($standby, 'topology', 'shop-2|f||t|t shop-3|t||t|t', 'another one leads, and the old writer was not seen for long');
 seen($standby, '{"at":"2026-01-01T00:00:00Z","leader":"m3","writer":"m3","writer_at":"2026-01-01T00:00:00Z","members":{}}');
 answers($standby, 'topology', 'shop-1|t||t|t shop-2|f||t|t', 'an old word is worth less than a stream');
+seen($standby, '{"at":"2126-01-01T00:00:00Z","leader":"m3","writer":"m3","writer_at":"2126-01-01T00:00:00Z","members":{}}');
+answers($standby, 'topology', 'shop-1|t||t|t shop-2|f||t|t', 'as is one of a clock that was wrong');
+seen($standby, '{"at":"2026-01-01T00:00:00Z","leader":"m3","writer":"m3","writer_at":"2026-01-01T00:00:00Z","members":{}}');
 $primary->stop('immediate');
 $standby->poll_query_until('app', q{SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')}) or die;
 answers($standby, 'topology', 'shop-2|f||t|t shop-3|t||t|t', 'and more than nothing');
