@@ -111,7 +111,10 @@ END;
 -- pg_upgrade moves these functions, and not those of pg_catalog that they call: so
 -- their bodies are texts, which are read when they are called.
 
--- A schema of that name that is a user's is left alone: what is in it would be, too.
+CREATE SCHEMA IF NOT EXISTS rds_tools;
+
+-- A schema of that name that is a user's is left alone: what is in it would be, too. A
+-- user may have made it while this ran, so it is looked at last.
 DO $$
 BEGIN
 	IF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'rds_tools' AND nspowner <> 'rdsadmin'::pg_catalog.regrole) THEN
@@ -119,8 +122,6 @@ BEGIN
 	END IF;
 END
 $$;
-
-CREATE SCHEMA IF NOT EXISTS rds_tools;
 
 GRANT USAGE ON SCHEMA rds_tools TO PUBLIC;
 
