@@ -115,6 +115,12 @@ answers($standby, 'instance', 'shop-1|shop-1', 'one that takes the place of the 
 answers($standby, 'writer', '', 'one that takes the place of the writer');
 belongs($standby, 'aurora');
 
+# The list of extensions is as RDS shows it.
+$primary->append_conf('postgresql.conf', qq(howdah.extensions = '"citext","uuid-ossp"'));
+$primary->reload;
+$primary->poll_query_until('app', q{SELECT current_setting('rds.extensions') = 'citext, uuid-ossp, aurora_stat_utils'}) or die;
+is($primary->safe_psql('app', q{SELECT setting FROM pg_settings WHERE name = 'rds.extensions'}), 'citext, uuid-ossp, aurora_stat_utils', 'no name is quoted');
+
 # What the agent saw.
 seen($standby, '{"at":"NOW","leader":"m1","members":{"m1":"NOW","m2":"NOW","m3":"NOW"}}');
 answers($standby, 'topology', 'shop-1|t||t|t shop-2|f||t|t shop-3|f||t|t', 'another reader was seen');
