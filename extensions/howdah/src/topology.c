@@ -104,6 +104,13 @@ howdah_topology_init(void)
 	shmem_startup_hook = shmem_startup;
 }
 
+/* does the server belong to a Multi-AZ DB cluster? */
+bool
+howdah_in_multi_az_cluster(void)
+{
+	return cluster_kind == MULTI_AZ;
+}
+
 static void
 shmem_request(void)
 {

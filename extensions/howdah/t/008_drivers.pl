@@ -198,6 +198,12 @@ for my $sql ('CREATE EXTENSION rds_tools', 'CREATE EXTENSION IF NOT EXISTS rds_t
 	($code, undef, $err) = $reader->psql('app', $sql, extra_params => [ '-U', 'master' ]);
 	is($code, 0, "as on RDS: $sql") or diag($err);
 }
+$reader->safe_psql('postgres', 'CREATE DATABASE fresh OWNER master TEMPLATE template0');
+for my $sql ('CREATE EXTENSION rds_tools', 'CREATE EXTENSION IF NOT EXISTS rds_tools')
+{
+	($code, undef, $err) = $reader->psql('fresh', $sql, extra_params => [ '-U', 'master' ]);
+	is("$code", 0, "before the agent was there: $sql") or diag($err);
+}
 my $dump = '';
 IPC::Run::run([ 'pg_dump', '-U', 'master', '-d', $reader->connstr('app') ], '>', \$dump) or die;
 is(join(' ', sort($dump =~ /^[A-Z].*(?:rds_tools|howdah|aurora).*/mg)), 'CREATE EXTENSION IF NOT EXISTS rds_tools WITH SCHEMA pg_catalog;', 'what a dump has of it');
@@ -219,6 +225,7 @@ for my $sql (q{SET howdah.topology = ''}, q{SET howdah.cluster = 'aurora'}, q{SE
 belongs($reader, 'none');
 answers($reader, 'is_rds', 'f|f', 'no cluster any more');
 answers($reader, 'is_multi_az', '', 'no cluster any more');
+isnt($reader->psql('fresh', 'CREATE EXTENSION rds_tools', extra_params => [ '-U', 'master' ]), 0, 'nobody makes it where there is none');
 answers($reader, 'show_topology', '', 'no cluster any more');
 is($reader->safe_psql('app', 'SELECT aurora_version() IS NULL AND aurora_db_instance_identifier() IS NULL'), 't', 'no cluster any more');
 $reader->stop('immediate');
