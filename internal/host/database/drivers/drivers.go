@@ -217,21 +217,24 @@ func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, 
 		func(conn *pgx.Conn) error { return postgres.SetUpDrivers(ctx, conn, target.Topology.Kind) })
 }
 
-// admin connects as rdsadmin. Nothing waits long there: neither for locks, nor for answers, nor for
-// standbys. What is made there is made again by the next primary, if that has not received it. What
-// is said once a second stays out of the log, whatever users log.
+// manners are the settings of the agent's sessions. Nothing waits long there: neither for locks, nor for
+// answers, nor for standbys. What is made there is made again by the next primary, if that has not
+// received it. What is said once a second stays out of the log, whatever users log, and whichever
+// library logs it: where it is not loaded, nobody reads its settings.
+var manners = map[string]string{
+	"search_path": "pg_catalog", "lock_timeout": "100ms", "statement_timeout": "5s", "synchronous_commit": "local",
+	"log_statement": "none", "log_duration": "off", "log_min_duration_statement": "-1", "log_min_duration_sample": "-1", "log_transaction_sample_rate": "0",
+	"auto_explain.log_min_duration": "-1", "pgaudit.log": "none",
+}
+
+// admin connects as rdsadmin.
 func (k *Keeper) admin(ctx context.Context, target member.Assignment, database string) (*pgx.Conn, error) {
 	config, err := dial.AdminConfig(k.agent, target)
 	if err != nil {
 		return nil, err
 	}
 	config.Database = database
-	for name, value := range map[string]string{
-		"search_path": "pg_catalog", "lock_timeout": "100ms", "statement_timeout": "5s", "synchronous_commit": "local",
-		"log_statement": "none", "log_duration": "off", "log_min_duration_statement": "-1", "log_min_duration_sample": "-1", "log_transaction_sample_rate": "0",
-	} {
-		config.RuntimeParams[name] = value
-	}
+	maps.Copy(config.RuntimeParams, manners)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect as administrator to %q: %w", database, err)
