@@ -208,6 +208,14 @@ my $dump = '';
 IPC::Run::run([ 'pg_dump', '-U', 'master', '-d', $reader->connstr('app') ], '>', \$dump) or die;
 is(join(' ', sort($dump =~ /^[A-Z].*(?:rds_tools|howdah|aurora).*/mg)), 'CREATE EXTENSION IF NOT EXISTS rds_tools WITH SCHEMA pg_catalog;', 'what a dump has of it');
 
+# Who drops a database while the agent is there waits until it has gone.
+my $visit = IPC::Run::start([ 'psql', '-XAtq', '-d', $reader->connstr('fresh'), '-c', 'SELECT pg_sleep(3)' ], '>', '/dev/null');
+$reader->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = 'fresh' AND state = 'active')}) or die;
+($code, undef, $err) = $reader->psql('postgres', 'DROP DATABASE fresh WITH (FORCE)', extra_params => [ '-U', 'master' ]);
+is("$code$err", '0', 'the visit of the agent is waited for');
+$visit->finish;
+$reader->safe_psql('postgres', 'CREATE DATABASE fresh OWNER master TEMPLATE template0');
+
 # A schema that a user made before is left alone.
 $reader->safe_psql('postgres', 'CREATE DATABASE other OWNER master TEMPLATE template0');
 $reader->safe_psql('other', 'CREATE SCHEMA rds_tools', extra_params => [ '-U', 'master' ]);
