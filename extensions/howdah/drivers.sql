@@ -13,8 +13,9 @@
 
 -- The members of the cluster as this server knows them. Who writes: this server,
 -- if it is no standby. Else whom the agent saw with the leader key a moment ago,
--- else whom WAL comes from. Else, if the agent is silent, whom it saw last; never this server, which
--- may be about to be promoted, but takes no writes yet. seen says when that was
+-- else whom WAL comes from. Else, if the agent is silent, whom it saw last. It is never a standby's own
+-- instance: that of a server which may be about to be promoted, but takes no writes
+-- yet, or of one that takes the place of the member that writes. seen says when that was
 -- known, or when the member was seen otherwise; NULL: nobody saw it. The functions
 -- below call this one with the platform's rights. Others may call it, but may not
 -- read the settings: a REVOKE would be in dumps.
@@ -29,7 +30,7 @@ BEGIN ATOMIC
 			nullif(current_setting('howdah.seen', true), '')::jsonb AS word,
 			clock_timestamp() AS now, pg_is_in_recovery() AS recovery
 	), heard AS MATERIALIZED (
-		SELECT t.*, coalesce((t.word->>'at')::timestamptz > t.now - interval '5 seconds', false) AS lately FROM told t
+		SELECT t.*, coalesce((t.word->>'at')::timestamptz BETWEEN t.now - interval '5 seconds' AND t.now + interval '1 second', false) AS lately FROM told t
 	), placed AS MATERIALIZED (
 		SELECT m.name, m.id, m.instance, m.endpoint, m.port, m.address, m.listen, m.application, m.name = t.topology->>'self' AS own
 		FROM heard t, jsonb_to_recordset(t.topology->'members')
@@ -44,8 +45,9 @@ BEGIN ATOMIC
 		UNION ALL
 		SELECT 4, t.word->>'writer', (t.word->>'writer_at')::timestamptz FROM heard t WHERE t.recovery AND NOT t.lately
 	), writing AS (
-		SELECT k.name, k.at FROM known k, heard t JOIN placed p ON p.own
-		WHERE k.name <> '' AND (NOT t.recovery OR k.name <> p.name) ORDER BY k.rank LIMIT 1
+		SELECT k.name, k.at FROM (SELECT * FROM known WHERE name <> '' ORDER BY rank LIMIT 1) k
+			CROSS JOIN heard t JOIN placed self ON self.own LEFT JOIN placed p ON p.name = k.name
+		WHERE NOT t.recovery OR p.id IS DISTINCT FROM self.id
 	), sent AS (
 		SELECT s.application_name, max(s.reply_time) AS at, max(coalesce(extract(epoch FROM s.replay_lag) * 1000, 0))::double precision AS lag,
 			max(s.flush_lsn) AS received, max(s.replay_lsn) AS applied
@@ -109,7 +111,10 @@ END;
 -- pg_upgrade moves these functions, and not those of pg_catalog that they call: so
 -- their bodies are texts, which are read when they are called.
 
--- A schema of that name that is a user's is left alone: what is in it would be, too.
+CREATE SCHEMA IF NOT EXISTS rds_tools;
+
+-- A schema of that name that is a user's is left alone: what is in it would be, too. A
+-- user may have made it while this ran, so it is looked at last.
 DO $$
 BEGIN
 	IF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'rds_tools' AND nspowner <> 'rdsadmin'::pg_catalog.regrole) THEN
@@ -117,8 +122,6 @@ BEGIN
 	END IF;
 END
 $$;
-
-CREATE SCHEMA IF NOT EXISTS rds_tools;
 
 GRANT USAGE ON SCHEMA rds_tools TO PUBLIC;
 

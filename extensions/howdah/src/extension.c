@@ -92,6 +92,7 @@ static ControlFile read_control_file(const char *name, const char *version);
 static void guard_create(UtilityCall *call);
 static void guard_update(UtilityCall *call);
 static void guard_move(UtilityCall *call);
+static bool is_rds_tools(CreateExtensionStmt *stmt);
 static void say_exists(CreateExtensionStmt *stmt);
 static Rights rights_for(const ControlFile *control, bool elevated);
 static void run_watched(UtilityCall *call, Oid updated, Rights rights,
@@ -148,7 +149,8 @@ guard_create(UtilityCall *call)
 	bool		elevated;
 
 	/* not left to PostgreSQL: for it, it may be gone by then, and unguarded */
-	if (OidIsValid(get_extension_oid(stmt->extname, true)))
+	if (OidIsValid(get_extension_oid(stmt->extname, true)) ||
+		(is_rds_tools(stmt) && howdah_in_multi_az_cluster()))
 	{
 		say_exists(stmt);
 		return;
@@ -205,12 +207,21 @@ guard_move(UtilityCall *call)
 	run_watched(call, InvalidOid, AS_ADMIN, NULL);
 }
 
+/*
+ * Users of a Multi-AZ DB cluster create this one on RDS. Here it is there, but for
+ * the first seconds of a database, before the agent has come (drivers.sql).
+ */
+static bool
+is_rds_tools(CreateExtensionStmt *stmt)
+{
+	return strcmp(stmt->extname, "rds_tools") == 0;
+}
+
 /* in PostgreSQL's words, which has no privilege to check for that */
 static void
 say_exists(CreateExtensionStmt *stmt)
 {
-	/* users of a Multi-AZ DB cluster create this one on RDS: here it is there (drivers.sql) */
-	bool		satisfied = stmt->if_not_exists || strcmp(stmt->extname, "rds_tools") == 0;
+	bool		satisfied = stmt->if_not_exists || is_rds_tools(stmt);
 
 	ereport(satisfied ? NOTICE : ERROR,
 			(errcode(ERRCODE_DUPLICATE_OBJECT),

@@ -106,6 +106,7 @@ extern void howdah_storage_namespace(void);
 
 /* topology.c */
 extern void howdah_topology_init(void);
+extern bool howdah_in_multi_az_cluster(void);
 
 /* commit.c */
 extern void howdah_commit_init(void);

@@ -22,6 +22,7 @@
  */
 #include "howdah.h"
 
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
@@ -29,6 +30,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
+#include "utils/varlena.h"
 
 /* sixteen members, each with its name and a time, take a tenth of it */
 #define SEEN_SIZE 8192
@@ -102,6 +104,13 @@ howdah_topology_init(void)
 	shmem_startup_hook = shmem_startup;
 }
 
+/* does the server belong to a Multi-AZ DB cluster? */
+bool
+howdah_in_multi_az_cluster(void)
+{
+	return cluster_kind == MULTI_AZ;
+}
+
 static void
 shmem_request(void)
 {
@@ -144,20 +153,28 @@ show_seen(void)
 
 /*
  * Drivers look in this list for what tells Aurora's servers from others, and for
- * what a Multi-AZ DB cluster's have.
+ * what a Multi-AZ DB cluster's have. RDS quotes no names.
  */
 static const char *
 show_rds_extensions(void)
 {
-	switch (cluster_kind)
+	List	   *names;
+	StringInfoData list;
+
+	initStringInfo(&list);
+	if (SplitIdentifierString(pstrdup(howdah_extensions), ',', &names))
 	{
-		case AURORA:
-			return psprintf("%s, aurora_stat_utils", howdah_extensions);
-		case MULTI_AZ:
-			return psprintf("%s, rds_tools", howdah_extensions);
-		default:
-			return howdah_extensions;
+		ListCell   *lc;
+
+		foreach(lc, names)
+			appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "",
+							 (const char *) lfirst(lc));
+		list_free(names);
 	}
+	if (cluster_kind != NO_CLUSTER)
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "",
+						 cluster_kind == AURORA ? "aurora_stat_utils" : "rds_tools");
+	return list.data;
 }
 
 /* howdah_seen(text): what the agent sees, for the platform alone */

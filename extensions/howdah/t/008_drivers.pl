@@ -37,15 +37,16 @@ $primary->safe_psql('rdsadmin', "CREATE FUNCTION public.howdah_seen(text) RETURN
 # A second instance, and a third one that runs much later.
 sub belongs
 {
-	my ($node, $kind) = @_;
+	my ($node, $kind, %instance) = @_;	# the instances of members, where they are not those of their numbers
 	my ($self) = $node->name =~ /(m\d)$/;
 	my @members = map {
-		my ($host, $port) = ($node{$_}->host, $node{$_}->port);
-		qq({"name":"m$_","id":"db-I$_","instance":"shop-$_","endpoint":"shop-$_.x.local","port":5432,"address":"$host","listen":$port,"application":"db-ONE.m$_"})
+		my ($host, $port, $i) = ($node{$_}->host, $node{$_}->port, $instance{$_} // $_);
+		qq({"name":"m$_","id":"db-I$i","instance":"shop-$i","endpoint":"shop-$i.x.local","port":5432,"address":"$host","listen":$port,"application":"db-ONE.m$_"})
 	} (1 .. 3);
-	$node->append_conf('postgresql.conf', "howdah.cluster = '$kind'\nhowdah.topology = '{\"self\":\"$self\",\"members\":[" . join(',', @members) . "]}'\n");
+	my $topology = "{\"self\":\"$self\",\"members\":[" . join(',', @members) . "]}";
+	$node->append_conf('postgresql.conf', "howdah.cluster = '$kind'\nhowdah.topology = '$topology'\n");
 	$node->reload;
-	$node->poll_query_until('app', "SELECT current_setting('howdah.cluster') = '$kind'") or die;
+	$node->poll_query_until('app', "SELECT current_setting('howdah.cluster') = '$kind' AND current_setting('howdah.topology') = '$topology'") or die;
 }
 
 # What the drivers send. JDBC 4.4, Python 3.0 and Node.js 2.1 ask alike, but for the names of columns.
@@ -107,6 +108,19 @@ for my $node ($primary, $standby)
 like($standby->safe_psql('app', 'SELECT aurora_version()'), qr/^\d\d\.\d+$/, 'the version');
 is($standby->safe_psql('app', q{SELECT count(*) FROM aurora_replica_status() WHERE durable_lsn > 0 AND highest_lsn_rcvd >= current_read_lsn}), 1, 'how far a reader is itself');
 
+# One that takes the place of the member that writes has its instance, and is not the writer.
+belongs($standby, 'aurora', 2 => 1);
+seen($standby, '{"at":"NOW","leader":"m1","members":{"m1":"NOW","m2":"NOW"}}');
+answers($standby, 'instance', 'shop-1|shop-1', 'one that takes the place of the writer');
+answers($standby, 'writer', '', 'one that takes the place of the writer');
+belongs($standby, 'aurora');
+
+# The list of extensions is as RDS shows it.
+$primary->append_conf('postgresql.conf', qq(howdah.extensions = '"citext","uuid-ossp"'));
+$primary->reload;
+$primary->poll_query_until('app', q{SELECT current_setting('rds.extensions') = 'citext, uuid-ossp, aurora_stat_utils'}) or die;
+is($primary->safe_psql('app', q{SELECT setting FROM pg_settings WHERE name = 'rds.extensions'}), 'citext, uuid-ossp, aurora_stat_utils', 'no name is quoted');
+
 # What the agent saw.
 seen($standby, '{"at":"NOW","leader":"m1","members":{"m1":"NOW","m2":"NOW","m3":"NOW"}}');
 answers($standby, 'topology', 'shop-1|t||t|t shop-2|f||t|t shop-3|f||t|t', 'another reader was seen');
@@ -114,6 +128,9 @@ seen($standby, '{"at":"NOW","leader":"m3","members":{"m1":"2026-01-01T00:00:00Z"
 answers($standby, 'topology', 'shop-2|f||t|t shop-3|t||t|t', 'another one leads, and the old writer was not seen for long');
 seen($standby, '{"at":"2026-01-01T00:00:00Z","leader":"m3","writer":"m3","writer_at":"2026-01-01T00:00:00Z","members":{}}');
 answers($standby, 'topology', 'shop-1|t||t|t shop-2|f||t|t', 'an old word is worth less than a stream');
+seen($standby, '{"at":"2126-01-01T00:00:00Z","leader":"m3","writer":"m3","writer_at":"2126-01-01T00:00:00Z","members":{}}');
+answers($standby, 'topology', 'shop-1|t||t|t shop-2|f||t|t', 'as is one of a clock that was wrong');
+seen($standby, '{"at":"2026-01-01T00:00:00Z","leader":"m3","writer":"m3","writer_at":"2026-01-01T00:00:00Z","members":{}}');
 $primary->stop('immediate');
 $standby->poll_query_until('app', q{SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')}) or die;
 answers($standby, 'topology', 'shop-2|f||t|t shop-3|t||t|t', 'and more than nothing');
@@ -163,6 +180,10 @@ $primary->wait_for_catchup($reader);
 answers($reader, 'is_multi_az', 'db-I2', 'a reader of a Multi-AZ DB cluster');
 answers($reader, 'source', 'db-I2', 'a reader of a Multi-AZ DB cluster');
 answers($reader, 'dbi', 'db-I3|shop-3', 'a reader of a Multi-AZ DB cluster');
+belongs($reader, 'multi-az', 3 => 2);
+answers($reader, 'dbi', 'db-I2|shop-2', 'one that takes the place of the writer');
+answers($reader, 'source', 'unknown', 'one that takes the place of the writer');
+belongs($reader, 'multi-az');
 $primary->stop('immediate');
 $reader->poll_query_until('app', q{SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')}) or die;
 answers($reader, 'source', 'unknown', 'a reader that does not know who writes');
@@ -177,9 +198,23 @@ for my $sql ('CREATE EXTENSION rds_tools', 'CREATE EXTENSION IF NOT EXISTS rds_t
 	($code, undef, $err) = $reader->psql('app', $sql, extra_params => [ '-U', 'master' ]);
 	is($code, 0, "as on RDS: $sql") or diag($err);
 }
+$reader->safe_psql('postgres', 'CREATE DATABASE fresh OWNER master TEMPLATE template0');
+for my $sql ('CREATE EXTENSION rds_tools', 'CREATE EXTENSION IF NOT EXISTS rds_tools')
+{
+	($code, undef, $err) = $reader->psql('fresh', $sql, extra_params => [ '-U', 'master' ]);
+	is("$code", 0, "before the agent was there: $sql") or diag($err);
+}
 my $dump = '';
 IPC::Run::run([ 'pg_dump', '-U', 'master', '-d', $reader->connstr('app') ], '>', \$dump) or die;
 is(join(' ', sort($dump =~ /^[A-Z].*(?:rds_tools|howdah|aurora).*/mg)), 'CREATE EXTENSION IF NOT EXISTS rds_tools WITH SCHEMA pg_catalog;', 'what a dump has of it');
+
+# Who drops a database while the agent is there waits until it has gone.
+my $visit = IPC::Run::start([ 'psql', '-XAtq', '-d', $reader->connstr('fresh'), '-c', 'SELECT pg_sleep(3)' ], '>', '/dev/null');
+$reader->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = 'fresh' AND state = 'active')}) or die;
+($code, undef, $err) = $reader->psql('postgres', 'DROP DATABASE fresh WITH (FORCE)', extra_params => [ '-U', 'master' ]);
+is("$code$err", '0', 'the visit of the agent is waited for');
+$visit->finish;
+$reader->safe_psql('postgres', 'CREATE DATABASE fresh OWNER master TEMPLATE template0');
 
 # A schema that a user made before is left alone.
 $reader->safe_psql('postgres', 'CREATE DATABASE other OWNER master TEMPLATE template0');
@@ -198,6 +233,7 @@ for my $sql (q{SET howdah.topology = ''}, q{SET howdah.cluster = 'aurora'}, q{SE
 belongs($reader, 'none');
 answers($reader, 'is_rds', 'f|f', 'no cluster any more');
 answers($reader, 'is_multi_az', '', 'no cluster any more');
+isnt($reader->psql('fresh', 'CREATE EXTENSION rds_tools', extra_params => [ '-U', 'master' ]), 0, 'nobody makes it where there is none');
 answers($reader, 'show_topology', '', 'no cluster any more');
 is($reader->safe_psql('app', 'SELECT aurora_version() IS NULL AND aurora_db_instance_identifier() IS NULL'), 't', 'no cluster any more');
 $reader->stop('immediate');

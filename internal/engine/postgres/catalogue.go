@@ -25,9 +25,10 @@ var preloadable = []string{
 // described lists the libraries whose parameters are in the catalogue, too.
 var described = []string{"auto_explain", "pg_prewarm", "pg_stat_statements", "pgaudit"}
 
-// catalogueSQL returns one line, as the output of a single-user server is hard to parse.
+// catalogueSQL leaves out what the platform has the module define: param knows which of these users may
+// set. It returns one line, as the output of a single-user server is hard to parse.
 const catalogueSQL = `SELECT replace(encode(convert_to(jsonb_build_object(
- 'parameters', (SELECT jsonb_agg(p ORDER BY p.name) FROM (SELECT name, vartype, coalesce(unit, '') AS unit, coalesce(min_val, '') AS min_val, coalesce(max_val, '') AS max_val, enumvals, context, coalesce(boot_val, '') AS boot_val, short_desc FROM pg_settings WHERE name NOT LIKE 'howdah.%') p),
+ 'parameters', (SELECT jsonb_agg(p ORDER BY p.name) FROM (SELECT name, vartype, coalesce(unit, '') AS unit, coalesce(min_val, '') AS min_val, coalesce(max_val, '') AS max_val, enumvals, context, coalesce(boot_val, '') AS boot_val, short_desc FROM pg_settings WHERE name NOT LIKE 'howdah.%' AND name NOT LIKE 'rds.%') p),
  'extensions', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM pg_available_extensions WHERE name = ANY(regexp_split_to_array((SELECT boot_val FROM pg_settings WHERE name = 'howdah.extensions'), '[\s",]+')))
 )::text, 'UTF8'), 'base64'), E'\n', '') AS catalogue;
 

@@ -63,6 +63,11 @@ func TestCatalogue(t *testing.T) {
 		if len(c.Parameters) < 340 || c.Version != install.Full || len(c.Extensions) < 20 || !slices.Contains(c.Libraries, "auto_explain") {
 			t.Errorf("%d parameters of %s, extensions %q, libraries %q", len(c.Parameters), c.Version, c.Extensions, c.Libraries)
 		}
+		for _, p := range c.Parameters {
+			if strings.HasPrefix(p.Name, "howdah.") || strings.HasPrefix(p.Name, "rds.") {
+				t.Errorf("%s is the platform's, and not PostgreSQL's", p.Name)
+			}
+		}
 		family := param.Family{Engine: "postgres", Major: install.Major}
 		for name, kind := range map[string]string{"work_mem": "integer", "auto_explain.log_min_duration": "integer", "pg_stat_statements.max": "integer", "wal_level": "enum", "random_page_cost": "real"} {
 			if p, ok := c.Find(family, name); !ok || p.Type != kind {

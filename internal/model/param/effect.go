@@ -68,9 +68,7 @@ func (e Effect) extensions(values map[string]string) {
 	default:
 		names = only
 	}
-	text := strings.Join(names, ",")
-	e.Settings["howdah.extensions"] = quoted(names)
-	e.Settings[rdsExtensions] = text
+	e.Settings["howdah.extensions"] = quoted(names) // the module shows it as rds.extensions, too
 	if narrowed {
 		e.Settings[allowedExtensions] = allowed
 	}

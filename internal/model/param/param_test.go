@@ -337,10 +337,10 @@ func TestEffects(t *testing.T) {
 		{"ccm", map[string]string{"apg_ccm_enabled": "1"}, Effect{Settings: map[string]string{}, Cache: &yes}},
 		{"libraries", map[string]string{"shared_preload_libraries": "auto_explain, howdah"}, Effect{Settings: map[string]string{"shared_preload_libraries": "pg_stat_statements,howdah,auto_explain"}}},
 		{"no libraries", map[string]string{"shared_preload_libraries": ""}, Effect{Settings: map[string]string{"shared_preload_libraries": "pg_stat_statements,howdah"}}},
-		{"extensions", map[string]string{"rds.extensions": "citext, uuid-ossp"}, Effect{Settings: map[string]string{"rds.extensions": "citext,uuid-ossp", "howdah.extensions": `"citext","uuid-ossp"`}}},
-		{"allowed", map[string]string{"rds.allowed_extensions": "citext"}, Effect{Settings: map[string]string{"rds.extensions": "citext", "rds.allowed_extensions": "citext", "howdah.extensions": `"citext"`}}},
+		{"extensions", map[string]string{"rds.extensions": "citext, uuid-ossp"}, Effect{Settings: map[string]string{"howdah.extensions": `"citext","uuid-ossp"`}}},
+		{"allowed", map[string]string{"rds.allowed_extensions": "citext"}, Effect{Settings: map[string]string{"rds.allowed_extensions": "citext", "howdah.extensions": `"citext"`}}},
 		{"all allowed", map[string]string{"rds.allowed_extensions": "*"}, Effect{Settings: map[string]string{}}},
-		{"both", map[string]string{"rds.extensions": "citext,hstore", "rds.allowed_extensions": "hstore"}, Effect{Settings: map[string]string{"rds.extensions": "hstore", "rds.allowed_extensions": "hstore", "howdah.extensions": `"hstore"`}}},
+		{"both", map[string]string{"rds.extensions": "citext,hstore", "rds.allowed_extensions": "hstore"}, Effect{Settings: map[string]string{"rds.allowed_extensions": "hstore", "howdah.extensions": `"hstore"`}}},
 	} {
 		if diff := cmp.Diff(test.want, Apply(test.values, small)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)

@@ -18,6 +18,7 @@ import (
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/probe"
+	"howdah/internal/host/database/visitor"
 	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
@@ -45,7 +46,8 @@ type Keeper struct {
 	conn  *pgx.Conn // as rdsadmin, on the platform's database
 	seen  member.Seen
 	again time.Time // when it looks for databases next
-	wrong string    // what was told in the log last
+	visit visitor.Visitor
+	wrong string // what was told in the log last
 }
 
 // New returns the keeper of a member, which a prober looks at.
@@ -87,16 +89,9 @@ func (k *Keeper) complain(ctx context.Context, err error) {
 
 func (k *Keeper) drop() {
 	if k.conn != nil {
-		hangUp(k.conn)
+		visitor.HangUp(k.conn)
 		k.conn = nil
 	}
-}
-
-// hangUp ends a session. A server that stands still is not waited for.
-func hangUp(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	conn.Close(ctx)
 }
 
 // tell tells the server what etcd says. While etcd does not answer, the server goes by what it knows
@@ -185,13 +180,16 @@ func (k *Keeper) prepare(ctx context.Context, target member.Assignment) error {
 	}
 	var done []uint32
 	for _, d := range lacking {
-		bad := k.prepareDatabase(ctx, target, d.Name)
-		if bad == nil {
+		ready, bad := k.prepareDatabase(ctx, target, d)
+		if ready {
 			done = append(done, d.OID)
 		}
 		err = errors.Join(err, bad)
 		if ctx.Err() != nil {
 			return err
+		}
+		if errors.Is(bad, visitor.ErrStuck) {
+			break
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -209,35 +207,34 @@ func (k *Keeper) lacking(ctx context.Context, kind member.ClusterKind) ([]postgr
 	return all, err
 }
 
-func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*within)
+// prepareDatabase reports whether a database answers. If it does not, and nothing is wrong, it is not the
+// time to enter it.
+func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, d postgres.Database) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*within)
 	defer cancel()
-	conn, err := k.admin(ctx, target, name)
-	if err != nil {
-		return err
-	}
-	defer hangUp(conn)
-	if err := postgres.SetUpDrivers(ctx, conn, target.Topology.Kind); err != nil {
-		return fmt.Errorf("database %q: %w", name, err)
-	}
-	return nil
+	return k.visit.Call(ctx, k.conn, d,
+		func(ctx context.Context) (*pgx.Conn, error) { return k.admin(ctx, target, d.Name) },
+		func(conn *pgx.Conn) error { return postgres.SetUpDrivers(ctx, conn, target.Topology.Kind) })
 }
 
-// admin connects as rdsadmin. Nothing waits long there: neither for locks, nor for answers, nor for
-// standbys. What is made there is made again by the next primary, if that has not received it. What
-// is said once a second stays out of the log, whatever users log.
+// manners are the settings of the agent's sessions. Nothing waits long there: neither for locks, nor for
+// answers, nor for standbys. What is made there is made again by the next primary, if that has not
+// received it. What is said once a second stays out of the log, whatever users log, and whichever
+// library logs it: where it is not loaded, nobody reads its settings.
+var manners = map[string]string{
+	"search_path": "pg_catalog", "lock_timeout": "100ms", "statement_timeout": "5s", "synchronous_commit": "local",
+	"log_statement": "none", "log_duration": "off", "log_min_duration_statement": "-1", "log_min_duration_sample": "-1", "log_transaction_sample_rate": "0",
+	"auto_explain.log_min_duration": "-1", "pgaudit.log": "none",
+}
+
+// admin connects as rdsadmin.
 func (k *Keeper) admin(ctx context.Context, target member.Assignment, database string) (*pgx.Conn, error) {
 	config, err := dial.AdminConfig(k.agent, target)
 	if err != nil {
 		return nil, err
 	}
 	config.Database = database
-	for name, value := range map[string]string{
-		"search_path": "pg_catalog", "lock_timeout": "100ms", "statement_timeout": "5s", "synchronous_commit": "local",
-		"log_statement": "none", "log_duration": "off", "log_min_duration_statement": "-1", "log_min_duration_sample": "-1", "log_transaction_sample_rate": "0",
-	} {
-		config.RuntimeParams[name] = value
-	}
+	maps.Copy(config.RuntimeParams, manners)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect as administrator to %q: %w", database, err)

@@ -15,6 +15,7 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/database/dial"
+	"howdah/internal/host/database/visitor"
 	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 )
@@ -209,7 +210,7 @@ type visit struct {
 
 func (v *visit) leave() {
 	if v.conn != nil {
-		hangUp(v.conn)
+		visitor.HangUp(v.conn)
 		v.conn = nil
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/probe"
+	"howdah/internal/host/database/visitor"
 	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
 )
@@ -45,6 +46,7 @@ type Keeper struct {
 	whole bool            // it was, with the library
 	ready map[uint32]bool // databases of a primary that are set up
 	again time.Time       // when it looks for others, or tries again
+	visit visitor.Visitor // enters them
 	round time.Time       // when the next round of reading from outside may begin
 	reads *pace.Flow      // of reading from outside
 	// forgot says that a standby has no list any more of what it had cached as a primary; unforgotten
@@ -107,16 +109,9 @@ func (k *Keeper) forget() {
 
 func (k *Keeper) drop() {
 	if k.conn != nil {
-		hangUp(k.conn)
+		visitor.HangUp(k.conn)
 		k.conn = nil
 	}
-}
-
-// hangUp ends a session. A server that stands still is not waited for.
-func hangUp(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	conn.Close(ctx)
 }
 
 // answers sets a primary up: again when PostgreSQL was started with the library, or without it.
@@ -161,20 +156,16 @@ func (k *Keeper) prepare(ctx context.Context, target member.Assignment, library 
 		if k.ready[d.OID] {
 			continue
 		}
-		bad := k.prepareDatabase(ctx, target, d.Name, library)
-		k.ready[d.OID] = bad == nil
+		ready, bad := k.visit.Call(ctx, conn, d,
+			func(ctx context.Context) (*pgx.Conn, error) { return k.admin(ctx, target, d.Name) },
+			func(conn *pgx.Conn) error { return postgres.SetUpDatabase(ctx, conn, library) })
+		k.ready[d.OID] = ready
 		err = errors.Join(err, bad)
+		if errors.Is(bad, visitor.ErrStuck) {
+			break
+		}
 	}
 	return err
-}
-
-func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, database string, library bool) error {
-	conn, err := k.admin(ctx, target, database)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	return postgres.SetUpDatabase(ctx, conn, library)
 }
 
 // admin connects as rdsadmin. Nothing waits long there: neither for locks, nor for answers, nor for
