@@ -2,14 +2,18 @@ package exchange
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"howdah/internal/model/member"
+	"howdah/internal/repository/store"
 	"howdah/internal/testkit/s3test"
 )
 
@@ -46,5 +50,36 @@ func TestAServerThatSendsUsElsewhere(t *testing.T) {
 	}
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests went elsewhere", n)
+	}
+}
+
+// Rows that come after the time was up are not stored: the statement is told that it failed.
+func TestRowsAfterTheTimeWasUp(t *testing.T) {
+	t.Parallel()
+	up := make(chan struct{})
+	p := newPatience(time.Hour, func() { close(up) })
+	defer p.end()
+	r := &rows{t: &talk{left: []byte("rows")}, patience: p, all: func() { t.Error("the end of all data") }}
+	buf := make([]byte, 2)
+	if n, err := r.Read(buf); n != 2 || err != nil {
+		t.Errorf("before: %d, %v", n, err)
+	}
+	p.timer.Reset(0)
+	<-up
+	if n, err := r.Read(buf); n != 0 || !errors.Is(err, errMute) {
+		t.Errorf("after: %d, %v", n, err)
+	}
+}
+
+// SQL is told why we refuse a name, and not what a server says of it.
+func TestWhatIsToldOfNames(t *testing.T) {
+	t.Parallel()
+	_, err := allowed(member.Bucket{Bucket: "b", Prefix: "own/"}, wish{bucket: "b", file: "own/a//b"})
+	if state, text := say(fmt.Errorf("transfer: %w", err)); state != "22023" || !strings.Contains(text, `has the part ""`) {
+		t.Errorf("ours: %q %q", state, text)
+	}
+	err = fmt.Errorf("put in the bucket: %w: https response error, RequestID: 17, https://10.0.0.9", store.ErrName)
+	if state, text := say(err); state != "22023" || text != store.ErrName.Error() {
+		t.Errorf("the server's: %q %q", state, text)
 	}
 }
