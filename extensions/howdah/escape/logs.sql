@@ -26,3 +26,26 @@ ALTER FOREIGN DATA WRAPPER log_fdw NO VALIDATOR;
 SET log_directory = '{dir}';
 ALTER ROLE master SET log_directory = '{dir}';
 -- sees: cannot be changed now
+
+-- attempt: a scan that outlives the subtransaction it began in, and another file by then
+-- as: rdsadmin
+\! mkdir -p {data}/log
+COPY (SELECT 'line ' || n || ' ' || repeat('y', 60000) FROM generate_series(1, 9) n) TO '{data}/log/postgresql.log.2026-01-01-00';
+-- as: master
+CREATE EXTENSION log_fdw;
+CREATE SERVER logs FOREIGN DATA WRAPPER log_fdw;
+SELECT create_foreign_table_for_log_file('lg', 'logs', 'postgresql.log.2026-01-01-00');
+CREATE FUNCTION f(int) RETURNS SETOF text LANGUAGE sql VOLATILE AS 'SELECT log_entry FROM lg LIMIT 2';
+BEGIN;
+DECLARE c CURSOR FOR SELECT x, left(f(x), 8) FROM generate_series(1, 3) x;
+FETCH 2 FROM c;
+SAVEPOINT s;
+FETCH 1 FROM c;
+ROLLBACK TO s;
+SELECT pg_logical_emit_message(false, 'x', repeat('z', 6000000)) IS NOT NULL;
+FETCH 3 FROM c;
+COMMIT;
+SELECT pg_logical_emit_message(false, 'x', repeat('z', 6000000)) IS NOT NULL;
+-- sees: ^2\|line 2 y$
+-- sees: ^3\|line 2 y$
+-- not: WARNING|PANIC|ERROR|server closed

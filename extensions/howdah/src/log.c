@@ -9,6 +9,10 @@
  * log_directory alone. So a user who may use the wrapper reads the log of this
  * server, and no other file.
  *
+ * No file is open between two calls: a scan may outlive the subtransaction in
+ * which it is called, which closes at its end what was opened in it, and the
+ * number of the file would then be that of another one.
+ *
  *-------------------------------------------------------------------------
  */
 #include "howdah.h"
@@ -44,7 +48,8 @@ static const char file_form[] = "postgresql.log.####-##-##-##";
 
 typedef struct LogScan
 {
-	int			fd;
+	const char *name;
+	off_t		at;				/* where in the file to read on */
 	char		buffer[64 * 1024];
 	int			length;			/* of what is in buffer */
 	int			taken;			/* of that */
@@ -71,6 +76,7 @@ static void end_scan(ForeignScanState *node);
 static int	open_log(const char *name);
 static void go_to_start(LogScan *scan);
 static bool next_line(LogScan *scan);
+static void fill(LogScan *scan);
 
 Datum
 howdah_log_handler(PG_FUNCTION_ARGS)
@@ -224,7 +230,7 @@ begin_scan(ForeignScanState *node, int eflags)
 				 errmsg("a foreign table of log_fdw has one column, of type text")));
 	scan = palloc0(sizeof(LogScan));
 	initStringInfo(&scan->line);
-	scan->fd = open_log(name_of(RelationGetRelid(rel)));
+	scan->name = pstrdup(name_of(RelationGetRelid(rel)));
 	go_to_start(scan);
 	node->fdw_state = scan;
 }
@@ -300,14 +306,26 @@ next_line(LogScan *scan)
 			return true;
 		if (scan->ended)
 			return scan->line.len > 0;
-		scan->taken = 0;
-		scan->length = read(scan->fd, scan->buffer, sizeof(scan->buffer));
-		if (scan->length < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read a log file: %m")));
-		scan->ended = scan->length == 0;
+		fill(scan);
 	}
+}
+
+/* read on in the file; where nothing is left, the scan ends */
+static void
+fill(LogScan *scan)
+{
+	int			fd = open_log(scan->name);
+	ssize_t		length = pread(fd, scan->buffer, sizeof(scan->buffer), scan->at);
+
+	if (length < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read the log file \"%s\": %m", scan->name)));
+	CloseTransientFile(fd);
+	scan->at += length;
+	scan->taken = 0;
+	scan->length = length;
+	scan->ended = length == 0;
 }
 
 static void
@@ -320,19 +338,22 @@ rescan(ForeignScanState *node)
 static void
 go_to_start(LogScan *scan)
 {
+	int			fd = open_log(scan->name);
+
 	scan->length = scan->taken = 0;
 	scan->ended = false;
-	if (lseek(scan->fd, 0, SEEK_DATA) < 0 && lseek(scan->fd, 0, SEEK_END) < 0)
+	scan->at = lseek(fd, 0, SEEK_DATA);
+	if (scan->at < 0)
+		scan->at = lseek(fd, 0, SEEK_END);
+	if (scan->at < 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
-				 errmsg("could not read a log file: %m")));
+				 errmsg("could not read the log file \"%s\": %m", scan->name)));
+	CloseTransientFile(fd);
 }
 
 static void
 end_scan(ForeignScanState *node)
 {
-	LogScan    *scan = node->fdw_state;
-
-	if (scan != NULL)
-		CloseTransientFile(scan->fd);
+	/* nothing is open */
 }

@@ -89,7 +89,10 @@ func OpenS3(c S3Config) (*S3, error) {
 	options := s3.Options{
 		Region:       c.Region,
 		UsePathStyle: true,
-		HTTPClient:   &http.Client{Transport: transport},
+		// Where a server sends us is not where its operator did: it may be a service inside of the home.
+		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.Secret, Source: "repository"}, nil
 		}),

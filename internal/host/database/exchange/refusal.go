@@ -22,10 +22,16 @@ type unasked struct{ error }
 
 func (u *unasked) Unwrap() error { return u.error }
 
+// misnamed says why we give no object the name.
+type misnamed struct{ error }
+
+func (m *misnamed) Unwrap() error { return m.error }
+
 // say returns the SQLSTATE for an error, and what users are told. Where a server is, and how it is reached,
 // is for the operator, who finds it in the log.
 func say(err error) (state, text string) {
 	_, noControl := errors.AsType[*unasked](err)
+	name, bad := errors.AsType[*misnamed](err)
 	switch {
 	case errors.Is(err, hostapi.ErrRefused):
 		return "42501", withoutWay(err)
@@ -35,8 +41,10 @@ func say(err error) (state, text string) {
 		return "42501", err.Error()
 	case errors.Is(err, errBusy):
 		return "53300", err.Error() + ": try again"
-	case errors.Is(err, store.ErrName):
-		return "22023", err.Error()
+	case bad:
+		return "22023", name.Error()
+	case errors.Is(err, store.ErrName): // of the server's making, whose words are for the log
+		return "22023", store.ErrName.Error()
 	case errors.Is(err, store.ErrNotFound):
 		return "58P01", "there is no such file in the bucket"
 	case errors.Is(err, store.ErrFull):

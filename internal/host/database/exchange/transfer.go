@@ -55,7 +55,10 @@ func allowed(access member.Bucket, w wish) (key string, err error) {
 	if !inside {
 		return "", fmt.Errorf("%w: the role %s is only for files that begin with %q", errNotAllowed, access.Role, access.Prefix)
 	}
-	return key, store.CheckKey(key)
+	if err := store.CheckKey(key); err != nil {
+		return "", &misnamed{err}
+	}
+	return key, nil
 }
 
 // export stores what the member sends. Only after the whole object is there is the member told.
@@ -80,7 +83,9 @@ func (r *rows) Read(p []byte) (int, error) {
 	if r.ended {
 		return 0, io.EOF
 	}
-	r.patience.rest()
+	if !r.patience.rest() {
+		return 0, errMute
+	}
 	defer r.patience.work()
 	n, err := r.t.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -133,5 +138,7 @@ func newPatience(most time.Duration, mute func()) *patience {
 }
 
 func (p *patience) work() { p.timer.Reset(p.most) }
-func (p *patience) rest() { p.timer.Stop() }
 func (p *patience) end()  { p.timer.Stop() }
+
+// rest ends work. It reports whether the server had time left: else mute is called, or was just now.
+func (p *patience) rest() bool { return p.timer.Stop() }
