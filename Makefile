@@ -33,6 +33,10 @@ test-versions: ## what depends on PostgreSQL's version: engines, extension, faul
 test-drivers: ## AWS's driver wrappers for Java, Python and Node.js through ten failovers each (ten minutes; as root)
 	@scripts/test drivers
 
+test-extensions: ## install all extensions, and try each: create, use, escape, fail over, dump, restore, drop (ten minutes; as root)
+	@scripts/install --extensions all
+	@scripts/test extensions
+
 soak: ## random operations and faults on a fleet, for 20 minutes or SOAK=2h; SEED=7 REPLAY=file SHRINK=30m (as root)
 	@HOWDAH_SOAK=$(or $(SOAK),20m) HOWDAH_SOAK_SEED=$(SEED) HOWDAH_SOAK_REPLAY=$(abspath $(REPLAY)) HOWDAH_SOAK_SHRINK=$(SHRINK) \
 		HOWDAH_SOAK_DIR=$(CURDIR)/bin scripts/test soak
@@ -58,11 +62,13 @@ bench-backup: build ## measure snapshots, restores, clones and drills of 5 GB ag
 	@$(GO) build -o bin/bench-backup ./test/bench/backup
 	@bin/bench-backup -howdah $(HOWDAH) $(BENCH_FLAGS)
 
-generate: ## rewrite api/ from the public service models, docs/cli.md and docs/guide/api.md
+generate: ## rewrite api/ from the public service models, docs/cli.md, docs/guide/api.md and what the table of extensions says
 	@scripts/install --test
 	@HOWDAH_BOTOCORE=$$(echo $$(scripts/install --print-test-dir)/botocore-*.whl) $(GO) generate ./api
 	@$(GO) run ./cmd/howdah gen-docs docs/cli.md
 	@$(GO) run ./cmd/howdah gen-api docs/guide/api.md
+	@$(GO) run ./cmd/howdah gen-extensions docs/guide/extensions.md
+	@$(GO) run ./cmd/howdah gen-extension-list scripts/extensions.txt
 
 clean: ## remove what was built
 	@rm -rf bin
@@ -74,4 +80,4 @@ bench-ccm: build ## measure failovers with a warm and a cold cache, alternating 
 	@$(GO) build -o bin/bench-ccm ./test/bench/ccm
 	@bin/bench-ccm -howdah $(HOWDAH) $(BENCH_FLAGS)
 
-.PHONY: help up down install build test test-versions test-drivers soak pauses test-programs check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean
+.PHONY: help up down install build test test-versions test-drivers test-extensions soak pauses test-programs check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean

@@ -11,6 +11,7 @@ import (
 
 	"howdah/internal/aws/rds"
 	"howdah/internal/cli"
+	"howdah/internal/model/extension"
 )
 
 // newDocs returns the command that writes the reference of the command line, docs/cli.md.
@@ -21,6 +22,16 @@ func newDocs() *cobra.Command {
 // newAPIDocs returns the command that writes the reference of the API, docs/guide/api.md.
 func newAPIDocs() *cobra.Command {
 	return generator("gen-api", "Write the reference of all actions", func(*cobra.Command) string { return rds.Reference() })
+}
+
+// newExtensionDocs returns the command that writes the page of the guide on extensions, and newExtensionList that which
+// writes what scripts/install reads.
+func newExtensionDocs() *cobra.Command {
+	return generator("gen-extensions", "Write the page on extensions", func(*cobra.Command) string { return extension.Guide() })
+}
+
+func newExtensionList() *cobra.Command {
+	return generator("gen-extension-list", "Write the list of extensions to install", func(*cobra.Command) string { return extension.InstallList() })
 }
 
 // generator returns a command that writes a page of the documentation.

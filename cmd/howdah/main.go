@@ -52,7 +52,7 @@ func newRoot(o *cli.Options) *cobra.Command {
 // commands returns the commands of every kind.
 func commands(o *cli.Options) []*cobra.Command {
 	return slices.Concat(
-		db.Commands(o), backups.Commands(o), lab.Commands(o), hosts.Commands(o), homes.Commands(o), parts.Commands(o), []*cobra.Command{newVersion(o), newDocs(), newAPIDocs()},
+		db.Commands(o), backups.Commands(o), lab.Commands(o), hosts.Commands(o), homes.Commands(o), parts.Commands(o), []*cobra.Command{newVersion(o), newDocs(), newAPIDocs(), newExtensionDocs(), newExtensionList()},
 	)
 }
 

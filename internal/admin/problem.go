@@ -12,6 +12,7 @@ const (
 	ProblemSync     = "no-standby-in-sync"
 	ProblemPlace    = "no-place"
 	ProblemPlan     = "held-up"
+	ProblemLacks    = "lacks-extensions"
 	ProblemFence    = "fence-open"
 	ProblemProof    = "no-proof"
 	ProblemVersions = "version-differs"

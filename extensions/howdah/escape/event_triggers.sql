@@ -176,5 +176,5 @@ SET search_path = public;
 CREATE EXTENSION {extension} CASCADE;
 SELECT 'made ' || extname FROM pg_extension WHERE extname = '{name}';
 SHOW search_path;
--- sees: made {name}
+-- sees: made {name}|is already installed in schema|is not a member of extension "pgtap"
 -- sees: ^public$

@@ -7,7 +7,7 @@
 CREATE FUNCTION public.{function} RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER ROLE master SUPERUSER; RETURN 1; END $$;
 CREATE EXTENSION {extension} SCHEMA public CASCADE;
 SELECT 'made ' || count(*) FROM pg_extension WHERE extname = '{name}';
--- sees: already exists|is not a member of extension
+-- sees: already exists|is not a member of extension|is already installed in schema|cannot change return type of existing function|cannot change name of input parameter
 -- sees: made 0
 
 -- attempt: functions of all its names in the schema of what it requires
@@ -17,16 +17,16 @@ SET client_min_messages = error;
 CREATE SCHEMA trap;
 {decoys}
 SET search_path = trap, public;
-CREATE EXTENSION {extension} SCHEMA public CASCADE;
+CREATE EXTENSION {extension} {into} CASCADE;
 SELECT 'made ' || count(*) FROM pg_extension WHERE extname = '{name}';
--- sees: made 1
+-- sees: made 1|is already installed in schema
 
 -- attempt: a function that the update would make
 -- each: updated extension
 -- as: master
 SET client_min_messages = error;
 CREATE SCHEMA trap;
-CREATE EXTENSION {extension} SCHEMA trap VERSION '{oldest}' CASCADE;
+CREATE EXTENSION {extension} {trap} VERSION '{oldest}' CASCADE;
 {decoys}
 ALTER EXTENSION {extension} UPDATE;
 SELECT 'there ' || count(*) FROM pg_extension WHERE extname = '{name}';

@@ -149,3 +149,8 @@ DROP ROLE leaver;
 \c - master
 DROP EXTENSION pg_buffercache;
 DROP SCHEMA tools, howdah_own;
+-- what some host of the database lacks
+CREATE EXTENSION tablefunc;
+\c - rdsadmin
+CREATE EXTENSION tablefunc SCHEMA public;
+DROP EXTENSION tablefunc;

@@ -80,7 +80,9 @@ static void object_access(ObjectAccessType access, Oid class, Oid object,
 						  int sub_id, void *arg);
 static char *new_extension_name(Oid extension);
 static void check_allowed(const char *name);
+static void check_everywhere(const char *name);
 static void check_owner(const char *name);
+static bool guard_kept(UtilityCall *call, List *names);
 static void check_not_system_schema(const char *name);
 static void check_create_in_schema(const char *name);
 static const char *check_target_schema(CreateExtensionStmt *stmt,
@@ -134,9 +136,34 @@ howdah_guard_extension(UtilityCall *call)
 				return false;
 			howdah_run_between_triggers(call, guard_move);
 			return true;
+		case T_DropStmt:
+			return ((DropStmt *) node)->removeType == OBJECT_EXTENSION &&
+				guard_kept(call, ((DropStmt *) node)->objects);
+		case T_CommentStmt:
+			return ((CommentStmt *) node)->objtype == OBJECT_EXTENSION &&
+				guard_kept(call, list_make1(((CommentStmt *) node)->object));
 		default:
 			return false;
 	}
+}
+
+/*
+ * DROP and COMMENT of extensions that the admin role keeps: master users may,
+ * as if these were theirs. True if it has run the statement.
+ */
+static bool
+guard_kept(UtilityCall *call, List *names)
+{
+	ListCell   *lc;
+
+	foreach(lc, names)
+		if (!howdah_keeps_extension(strVal(lfirst(lc))))
+			return false;
+	if (!howdah_has_superuser_role())
+		return false;
+	check_database(strVal(linitial(names)));
+	howdah_run_call_as_admin(call);
+	return true;
 }
 
 /* CREATE EXTENSION */
@@ -156,6 +183,7 @@ guard_create(UtilityCall *call)
 		return;
 	}
 	check_allowed(stmt->extname);
+	check_everywhere(stmt->extname);
 	control = read_control_file(stmt->extname,
 								string_option(stmt->options, "new_version"));
 	elevated = control.needs_superuser && howdah_has_superuser_role();
@@ -181,7 +209,8 @@ guard_update(UtilityCall *call)
 		OidIsValid(extension);
 	if (elevated)
 	{
-		check_owner(stmt->extname);
+		if (!howdah_keeps_extension(stmt->extname))
+			check_owner(stmt->extname);
 		check_database(stmt->extname);
 	}
 	run_watched(call, extension, rights_for(&control, elevated), NULL);
@@ -248,6 +277,18 @@ check_allowed(const char *name)
 				 errmsg("extension \"%s\" is not supported on this instance", name),
 				 errdetail("It is not in the list of extensions that users may create."),
 				 errhint("For the list, see SHOW howdah.extensions.")));
+}
+
+/* refuse extensions that would not work after a failover to some host */
+static void
+check_everywhere(const char *name)
+{
+	if (howdah_listed(howdah_absent_extensions, name))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("extension \"%s\" is not installed on all hosts of this database", name),
+				 errdetail("It would not work after a failover."),
+				 errhint("Install it on the hosts that lack it: howdah status names them.")));
 }
 
 /* is it the user's? until the transaction ends no other one gets its name */
@@ -467,7 +508,8 @@ run_and_hand_over(void *arg)
 		AlterSchemaOwner_oid(lfirst_oid(lc), mine->user);
 	foreach(lc, mine->extensions)
 	{
-		hand_over_extension(lfirst_oid(lc), mine->user);
+		if (!howdah_keeps_extension(get_extension_name(lfirst_oid(lc))))
+			hand_over_extension(lfirst_oid(lc), mine->user);
 		howdah_grant_extension(lfirst_oid(lc));
 	}
 	if (OidIsValid(mine->updated))
@@ -524,6 +566,7 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 		MemoryContext save = MemoryContextSwitchTo(creation->context);
 
 		check_allowed(new_extension_name(object));
+		check_everywhere(new_extension_name(object));
 		creation->extensions = lappend_oid(creation->extensions, object);
 		MemoryContextSwitchTo(save);
 	}

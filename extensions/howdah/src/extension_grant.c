@@ -1,13 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * extension_grant.c
- *		What master users get on the objects of a new extension.
+ *		What master users get on the objects of a new extension, and what
+ *		nobody gets.
  *
  * The admin role owns these objects, so a user has what their script grants
  * to PUBLIC. For a few extensions that is not enough to use them as on RDS:
- * the wrappers through which servers are created, and functions that only
- * read or reset and that their authors kept from PUBLIC. Nothing is granted
- * by pattern: dblink_connect_u, for one, must stay with superusers.
+ * the wrappers through which servers are created, tables that are there to be
+ * written to, and functions that only read or reset and that their authors
+ * kept from PUBLIC. Nothing is granted by pattern: dblink_connect_u, for one,
+ * must stay with superusers. And some functions of extensions that are sound
+ * otherwise reach files: PUBLIC loses those.
+ *
+ * All of this counts as the extension's own privileges (pg_init_privs), so that
+ * pg_dump does not dump it, and a restore by a master user does not fail at it.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,8 +22,10 @@
 #include "access/genam.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_foreign_data_wrapper.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
@@ -34,54 +42,78 @@ typedef struct Grant
 	const char *extension;
 	Oid			class;			/* kind of object */
 	const char *object;			/* its name; NULL for all of that kind */
+	const char *rights;			/* what the master users' role gets */
 } Grant;
 
 static const Grant grants[] = {
-	{"amcheck", ProcedureRelationId, NULL},
-	{"aws_commons", ProcedureRelationId, NULL},
-	{"aws_s3", ProcedureRelationId, NULL},
-	{"dblink", ForeignDataWrapperRelationId, "dblink_fdw"},
-	{"log_fdw", ForeignDataWrapperRelationId, "log_fdw"},
-	{"log_fdw", ProcedureRelationId, NULL},
-	{"mysql_fdw", ForeignDataWrapperRelationId, "mysql_fdw"},
-	{"oracle_fdw", ForeignDataWrapperRelationId, "oracle_fdw"},
-	{"pg_stat_statements", ProcedureRelationId, "pg_stat_statements_reset"},
-	{"postgres_fdw", ForeignDataWrapperRelationId, "postgres_fdw"},
-	{"tds_fdw", ForeignDataWrapperRelationId, "tds_fdw"},
+	{"amcheck", ProcedureRelationId, NULL, "EXECUTE"},
+	{"aws_commons", ProcedureRelationId, NULL, "EXECUTE"},
+	{"aws_s3", ProcedureRelationId, NULL, "EXECUTE"},
+	{"dblink", ForeignDataWrapperRelationId, "dblink_fdw", "USAGE"},
+	{"log_fdw", ForeignDataWrapperRelationId, "log_fdw", "USAGE"},
+	{"log_fdw", ProcedureRelationId, NULL, "EXECUTE"},
+	{"mysql_fdw", ForeignDataWrapperRelationId, "mysql_fdw", "USAGE"},
+	{"oracle_fdw", ForeignDataWrapperRelationId, "oracle_fdw", "USAGE"},
+	/* for restores; its readers are withheld below */
+	{"orafce", RelationRelationId, "utl_file_dir", "SELECT, INSERT, UPDATE, DELETE"},
+	{"pg_cron", NamespaceRelationId, "cron", "USAGE"},
+	{"pg_cron", ProcedureRelationId, NULL, "EXECUTE"},
+	{"pg_partman", RelationRelationId, NULL, "SELECT, INSERT, UPDATE, DELETE"},
+	{"pg_qualstats", ProcedureRelationId, "pg_qualstats_reset", "EXECUTE"},
+	{"pg_stat_statements", ProcedureRelationId, "pg_stat_statements_reset", "EXECUTE"},
+	{"pg_wait_sampling", ProcedureRelationId, "pg_wait_sampling_reset_profile", "EXECUTE"},
+	{"postgis", RelationRelationId, "spatial_ref_sys", "SELECT, INSERT, UPDATE, DELETE"},
+	{"postgis_topology", NamespaceRelationId, "topology", "USAGE"},
+	{"postgis_topology", RelationRelationId, "layer", "SELECT, INSERT, UPDATE, DELETE"},
+	{"postgis_topology", RelationRelationId, "topology", "SELECT, INSERT, UPDATE, DELETE"},
+	{"postgis_topology", RelationRelationId, "topology_id_seq", "USAGE, SELECT, UPDATE"},
+	{"postgres_fdw", ForeignDataWrapperRelationId, "postgres_fdw", "USAGE"},
+	{"tds_fdw", ForeignDataWrapperRelationId, "tds_fdw", "USAGE"},
 };
 
+/* schemas of extensions whose functions are for nobody */
+static const char *const withheld[][2] = {
+	/*
+	 * It checks paths by a table, which members of pg_write_all_data may write
+	 * to.
+	 */
+	{"orafce", "utl_file"},
+
+	/*
+	 * It inserts with a superuser's rights into a table that a user may have
+	 * made, and evaluates the defaults of its columns: pg_read_file.
+	 */
+	{"orafce", "dbms_alert"},
+};
+
+/* see howdah_keeps_extension */
+static const char *const kept[] = {"pg_cron"};
+
+static void run_as_script(Oid extension, const char *command);
 static List *extension_members(Oid extension, Oid class);
 static char *object_name(Oid class, Oid object);
-static void grant_object(Oid class, Oid object);
-static void grant_members(Oid extension);
+static const char *object_words(Oid class, Oid object);
+static bool is_grantable(Oid class, Oid object);
+static void withhold(Oid extension, const char *schema);
 
 /*
- * Grant what the table above says for this extension, as its script would: what
- * a script grants is not in dumps. It could not be restored: to whom a user has
- * it from, a user cannot grant it.
+ * Does the admin role stay the owner of this extension? pg_cron writes to its
+ * tables as the extension's owner, past their policies: a user as the owner
+ * could not schedule anything. Master users drop, update and comment on it all
+ * the same.
  */
-void
-howdah_grant_extension(Oid extension)
+bool
+howdah_keeps_extension(const char *name)
 {
-	bool		save_creating = creating_extension;
-	Oid			save_extension = CurrentExtensionObject;
-
-	creating_extension = true;
-	CurrentExtensionObject = extension;
-	PG_TRY();
-	{
-		grant_members(extension);
-	}
-	PG_FINALLY();
-	{
-		creating_extension = save_creating;
-		CurrentExtensionObject = save_extension;
-	}
-	PG_END_TRY();
+	for (int i = 0; i < lengthof(kept); i++)
+		if (strcmp(name, kept[i]) == 0)
+			return true;
+	return false;
 }
 
-static void
-grant_members(Oid extension)
+/* grant what the table above says for this extension */
+void
+howdah_grant_extension(Oid extension)
 {
 	const char *name = get_extension_name(extension);
 
@@ -93,12 +125,63 @@ grant_members(Oid extension)
 			continue;
 		foreach(lc, extension_members(extension, grants[i].class))
 		{
+			Oid			object = lfirst_oid(lc);
+
+			if (!is_grantable(grants[i].class, object))
+				continue;
 			if (grants[i].object == NULL ||
-				strcmp(object_name(grants[i].class, lfirst_oid(lc)),
-					   grants[i].object) == 0)
-				grant_object(grants[i].class, lfirst_oid(lc));
+				strcmp(object_name(grants[i].class, object), grants[i].object) == 0)
+				run_as_script(extension,
+							  psprintf("GRANT %s ON %s TO %s WITH GRANT OPTION",
+									   grants[i].rights,
+									   object_words(grants[i].class, object),
+									   quote_identifier(howdah_superuser_role)));
 		}
 	}
+	for (int i = 0; i < lengthof(withheld); i++)
+		if (strcmp(name, withheld[i][0]) == 0)
+			withhold(extension, withheld[i][1]);
+}
+
+/* take the extension's functions in a schema of it from everybody */
+static void
+withhold(Oid extension, const char *schema)
+{
+	ListCell   *lc;
+
+	foreach(lc, extension_members(extension, ProcedureRelationId))
+	{
+		Oid			function = lfirst_oid(lc);
+
+		if (strcmp(get_namespace_name(get_func_namespace(function)), schema) == 0)
+			run_as_script(extension,
+						  psprintf("REVOKE ALL ON %s FROM PUBLIC",
+								   object_words(ProcedureRelationId, function)));
+	}
+}
+
+/* run a GRANT or REVOKE as if the extension's script did */
+static void
+run_as_script(Oid extension, const char *command)
+{
+	bool		save_creating = creating_extension;
+	Oid			save_extension = CurrentExtensionObject;
+
+	creating_extension = true;
+	CurrentExtensionObject = extension;
+	PG_TRY();
+	{
+		SPI_connect();
+		if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+			elog(ERROR, "could not run \"%s\"", command);
+		SPI_finish();
+	}
+	PG_FINALLY();
+	{
+		creating_extension = save_creating;
+		CurrentExtensionObject = save_extension;
+	}
+	PG_END_TRY();
 }
 
 /* OIDs of an extension's member objects of one kind */
@@ -128,29 +211,48 @@ extension_members(Oid extension, Oid class)
 	return members;
 }
 
+/* the row type of a composite type is in pg_class, too, and nobody has rights on it */
+static bool
+is_grantable(Oid class, Oid object)
+{
+	return class != RelationRelationId ||
+		get_rel_relkind(object) != RELKIND_COMPOSITE_TYPE;
+}
+
 static char *
 object_name(Oid class, Oid object)
 {
-	return class == ProcedureRelationId ? get_func_name(object) :
-		GetForeignDataWrapper(object)->fdwname;
+	switch (class)
+	{
+		case ProcedureRelationId:
+			return get_func_name(object);
+		case NamespaceRelationId:
+			return get_namespace_name(object);
+		case RelationRelationId:
+			return get_rel_name(object);
+		default:
+			return GetForeignDataWrapper(object)->fdwname;
+	}
 }
 
-/* grant the use of one object, with the right to pass it on */
-static void
-grant_object(Oid class, Oid object)
+/* the object as GRANT names it */
+static const char *
+object_words(Oid class, Oid object)
 {
-	char	   *command;
+	const char *name = quote_identifier(object_name(class, object));
 
-	if (class == ProcedureRelationId)
-		command = psprintf("GRANT EXECUTE ON FUNCTION %s TO %s WITH GRANT OPTION",
-						   format_procedure_qualified(object),
-						   quote_identifier(howdah_superuser_role));
-	else
-		command = psprintf("GRANT USAGE ON FOREIGN DATA WRAPPER %s TO %s WITH GRANT OPTION",
-						   quote_identifier(object_name(class, object)),
-						   quote_identifier(howdah_superuser_role));
-	SPI_connect();
-	if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not run \"%s\"", command);
-	SPI_finish();
+	switch (class)
+	{
+		case ProcedureRelationId:
+			return psprintf("ROUTINE %s", format_procedure_qualified(object));
+		case NamespaceRelationId:
+			return psprintf("SCHEMA %s", name);
+		case RelationRelationId:
+			return psprintf("%s %s.%s",
+							get_rel_relkind(object) == RELKIND_SEQUENCE ? "SEQUENCE" : "TABLE",
+							quote_identifier(get_namespace_name(get_rel_namespace(object))),
+							name);
+		default:
+			return psprintf("FOREIGN DATA WRAPPER %s", name);
+	}
 }

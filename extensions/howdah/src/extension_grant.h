@@ -11,4 +11,7 @@
 /* to be called as the admin role, once the extension is there */
 extern void howdah_grant_extension(Oid extension);
 
+/* does the admin role stay the owner of this extension? */
+extern bool howdah_keeps_extension(const char *name);
+
 #endif							/* HOWDAH_EXTENSION_GRANT_H */

@@ -37,6 +37,7 @@ char	   *howdah_superuser_role;
 char	   *howdah_protected_roles;
 char	   *howdah_protected_databases;
 char	   *howdah_extensions;
+char	   *howdah_absent_extensions;
 bool		howdah_tablespaces;
 bool		howdah_superuser_runs_user_code;
 bool		howdah_commit_ignores_cancel;
@@ -52,19 +53,23 @@ static const char default_protected_roles[] =
 "pg_use_reserved_connections, pg_maintain";
 
 /*
- * Extensions of PostgreSQL's own that give no way to files, programs, raw
- * pages or other users' rights, and ours. README.md says what is left out, and
- * why.
+ * Extensions that give no way to files, programs, raw pages or other users'
+ * rights. The list is that of internal/model/extension, which says what is left
+ * out, and why; a test compares them. What is not installed does no harm here.
  */
 static const char default_extensions[] =
 "amcheck, autoinc, aws_commons, aws_s3, bloom, bool_plperl, btree_gin, "
-"btree_gist, citext, cube, "
-"dblink, dict_int, dict_xsyn, earthdistance, fuzzystrmatch, hstore, "
-"hstore_plperl, insert_username, intagg, intarray, isn, jsonb_plperl, lo, "
-"log_fdw, ltree, moddatetime, pg_buffercache, pg_freespacemap, pg_prewarm, "
-"pg_stat_statements, pg_trgm, pg_visibility, pgcrypto, pgrowlocks, "
-"pgstattuple, plperl, plpgsql, pltcl, postgres_fdw, refint, seg, sslinfo, "
-"tablefunc, tcn, tsm_system_rows, tsm_system_time, unaccent, uuid-ossp";
+"btree_gist, citext, "
+"cube, dblink, dict_int, dict_xsyn, earthdistance, fuzzystrmatch, hll, "
+"hstore, hstore_plperl, hypopg, insert_username, intagg, intarray, ip4r, "
+"isn, jsonb_plperl, lo, log_fdw, ltree, moddatetime, orafce, pg_buffercache, "
+"pg_cron, pg_freespacemap, pg_partman, pg_prewarm, pg_qualstats, "
+"pg_similarity, pg_stat_statements, pg_trgm, pg_visibility, "
+"pg_wait_sampling, pgaudit, pgcrypto, pgrouting, pgrowlocks, pgstattuple, "
+"pgtap, plperl, plpgsql, plpgsql_check, pltcl, postgis, "
+"postgis_raster, postgis_topology, postgres_fdw, prefix, refint, rum, seg, "
+"semver, sslinfo, tablefunc, tcn, tds_fdw, tsm_system_rows, "
+"tsm_system_time, unaccent, uuid-ossp, vector";
 
 static ProcessUtility_hook_type next_process_utility;
 
@@ -137,6 +142,12 @@ define_settings(void)
 	DefineCustomStringVariable("howdah.extensions",
 							   "Extensions that users may create.",
 							   NULL, &howdah_extensions, default_extensions,
+							   PGC_SIGHUP, GUC_LIST_INPUT,
+							   check_name_list, NULL, NULL);
+	DefineCustomStringVariable("howdah.absent_extensions",
+							   "Extensions that some host of the database does not have.",
+							   "They are not created anew: they would not work after a failover.",
+							   &howdah_absent_extensions, "",
 							   PGC_SIGHUP, GUC_LIST_INPUT,
 							   check_name_list, NULL, NULL);
 	DefineCustomBoolVariable("howdah.tablespaces",

@@ -38,6 +38,7 @@ extern char *howdah_superuser_role;
 extern char *howdah_protected_roles;
 extern char *howdah_protected_databases;
 extern char *howdah_extensions;
+extern char *howdah_absent_extensions;
 extern bool howdah_tablespaces;
 extern bool howdah_superuser_runs_user_code;
 extern bool howdah_commit_ignores_cancel;

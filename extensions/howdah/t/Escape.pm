@@ -18,7 +18,9 @@ sub new
 	my $node = PostgreSQL::Test::Cluster->new('escape');
 	$node->init(extra => [ '-U', 'rdsadmin', '--auth=trust' ]);
 	my $dir = PostgreSQL::Test::Utils::tempdir();
-	$node->append_conf('postgresql.conf', "shared_preload_libraries = 'howdah, ccm'\nccm.enabled = on\n"
+	my $preload = join(', ', 'howdah', 'ccm', installed_libraries());
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\nccm.enabled = on\n"
+		  . "cron.database_name = 'target'\ncron.use_background_workers = on\nmax_worker_processes = 32\n"
 		  . "listen_addresses = '127.0.0.1'\nlog_connections = on\nautovacuum = off\nlog_statement = none\n"
 		  . "max_prepared_transactions = 2\nwal_level = logical\nmax_wal_senders = 2\n"
 		  . qq(howdah.cluster = 'multi-az'\nhowdah.topology = '{"self":"m1","members":[{"name":"m1","id":"db-I1","instance":"shop-1","endpoint":"shop-1.local"}]}'\n));
@@ -39,6 +41,13 @@ sub new
 	$self->{databases} = $self->admin('rdsadmin', "SELECT string_agg(quote_literal(datname), ',') FROM pg_database");
 	($self->{in_target}, $self->{state}, $self->{left}) = $self->look;
 	return $self;
+}
+
+# What of internal/model/extension has to be preloaded, and is installed.
+sub installed_libraries
+{
+	my ($dir) = split(/\n/, `pg_config --pkglibdir`);
+	return grep { -e "$dir/$_.so" } ('pg_cron', 'pg_qualstats', 'pg_wait_sampling', 'pgaudit');
 }
 
 # pg_hba.conf and pg_ident.conf as internal/engine/patroni/config/config.go makes them.
@@ -137,7 +146,7 @@ SELECT DISTINCT 'an extension rests on ' || pg_describe_object(d.refclassid, d.r
 	LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
 	LEFT JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid
 	JOIN pg_roles r ON r.oid = coalesce(proowner, oprowner, typowner, relowner)
-	WHERE NOT rolsuper AND d.deptype <> 'e';
+	WHERE NOT rolsuper AND d.deptype <> 'e' AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM member);
 \echo ====
 SELECT format('role %s', to_jsonb(r)) FROM pg_authid r
 	WHERE rolsuper OR rolreplication OR rolbypassrls OR rolname ~ '^(rds_|pg_)' OR rolname IN ('rdsadmin', 'rdsmon', 'rdsrepladmin', 'master', 'plain') ORDER BY 1;
@@ -217,29 +226,35 @@ sub difference
 sub read_extensions
 {
 	my ($self) = @_;
-	$self->admin('rdsadmin', 'CREATE DATABASE catalogue');
-	my $rows = $self->admin('catalogue', <<~'END');
+	$self->fresh;
+	# Not all versions of packages can be created beside each other: attempts that name one see to that.
+	my $created = $self->as('rdsadmin', 'target', <<~'END');
+		SET client_min_messages = error;
+		SET search_path = public;
+		SELECT format('CREATE EXTENSION IF NOT EXISTS %I CASCADE', name) FROM regexp_split_to_table(current_setting('howdah.extensions'), ', *') name
+			JOIN pg_available_extensions USING (name) WHERE name <> 'plpgsql' ORDER BY name \gexec
+		END
+	print "# created: $created" if $created ne '';
+	my $rows = $self->admin('target', <<~'END');
 		SET client_min_messages = error;
 		SET search_path = public;
 		CREATE TEMP TABLE listed AS SELECT name FROM regexp_split_to_table(current_setting('howdah.extensions'), ', *') name
 			JOIN pg_available_extensions USING (name) WHERE name <> 'plpgsql';
-		SELECT format('CREATE EXTENSION IF NOT EXISTS %I CASCADE', name) FROM listed ORDER BY name \gexec
 		SELECT concat_ws('|', name, requires[1], coalesce((SELECT version FROM pg_available_extension_versions o
-				WHERE o.name = listed.name AND version <> extversion ORDER BY string_to_array(version, '.')::int[] LIMIT 1), '-'),
-			(SELECT string_agg(format('%I(%s)', proname, oidvectortypes(proargtypes)), '|') FROM pg_proc p
+				WHERE o.name = listed.name AND version <> extversion AND version ~ '^[0-9.]+$' ORDER BY string_to_array(version, '.')::int[] LIMIT 1), '-'),
+			schema, lends, (SELECT string_agg(format('%I(%s)', proname, oidvectortypes(proargtypes)), '|') FROM pg_proc p
 				JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e' AND d.refobjid = e.oid
 				WHERE prokind = 'f' AND pronamespace = 'public'::regnamespace AND NOT EXISTS (SELECT FROM unnest(proargtypes) a JOIN pg_type t ON t.oid = a
 					WHERE typtype = 'p' OR typnamespace <> 'pg_catalog'::regnamespace)))
-			FROM (SELECT name, extversion, e.oid, coalesce(requires, '{-}') AS requires FROM listed JOIN pg_extension e ON extname = name
-				JOIN pg_available_extension_versions v USING (name) WHERE v.version = extversion) e (name, extversion, oid, requires)
+			FROM (SELECT name, extversion, e.oid, coalesce(requires, '{-}') AS requires, coalesce(schema, '-') AS schema, v.superuser AS lends FROM listed JOIN pg_extension e ON extname = name
+				JOIN pg_available_extension_versions v USING (name) WHERE v.version = extversion) e (name, extversion, oid, requires, schema, lends)
 			JOIN listed USING (name) ORDER BY name;
 		END
 	for my $row (split(/\n/, $rows))
 	{
-		my ($name, $requires, $oldest, @functions) = split(/\|/, $row);
-		push @{ $self->{extensions} }, { name => $name, requires => $requires, oldest => $oldest, functions => \@functions };
+		my ($name, $requires, $oldest, $schema, $lends, @functions) = split(/\|/, $row);
+		push @{ $self->{extensions} }, { name => $name, requires => $requires, oldest => $oldest, schema => $schema, lends => $lends eq 't', functions => \@functions };
 	}
-	$self->admin('rdsadmin', 'DROP DATABASE catalogue');
 }
 
 # The attempts of a file.
@@ -249,7 +264,7 @@ sub read_file
 	my (@attempts, $attempt, $database);
 	for my $line (split(/\n/, slurp_file($file)))
 	{
-		if ($line =~ /^-- (attempt|as|in|sees|not|since|until|each|only): (.*)$/)
+		if ($line =~ /^-- (attempt|as|in|sees|not|since|until|each|only|needs): (.*)$/)
 		{
 			my ($key, $value) = ($1, $2);
 			if ($key eq 'attempt')
@@ -270,7 +285,14 @@ sub read_file
 			$attempt->{parts}[-1]{sql} .= "$line\n";
 		}
 	}
-	return grep { $self->{major} >= $_->{since} && $self->{major} <= $_->{until} } map { $self->expand($_) } @attempts;
+	return grep { $self->{major} >= $_->{since} && $self->{major} <= $_->{until} && $self->has($_->{needs}) } map { $self->expand($_) } @attempts;
+}
+
+# Is this extension installed here, if one is needed?
+sub has
+{
+	my ($self, $name) = @_;
+	return !defined $name || grep { $_->{name} eq $name } @{ $self->{extensions} };
 }
 
 # An attempt with what is only known here filled in, once for each extension if it says so.
@@ -281,12 +303,14 @@ sub expand
 	return fill($attempt, %known) unless $attempt->{each};
 	my %those = (
 		'extension' => sub { 1 },
-		'extension with functions' => sub { @{ $_[0]{functions} } },
+		# One whose script runs as the user lends nothing, and is the user's own.
+		'extension with functions' => sub { $_[0]{lends} && @{ $_[0]{functions} } },
 		'extension that requires another' => sub { $_[0]{requires} ne '-' },
 		'updated extension' => sub { $_[0]{oldest} ne '-' });
 	my @extensions = grep { $those{ $attempt->{each} }->($_) } @{ $self->{extensions} };
 	return map {
 		fill($attempt, %known, extension => "\"$_->{name}\"", name => $_->{name}, oldest => $_->{oldest}, function => $_->{functions}[0] // '',
+			into => $_->{schema} eq '-' ? 'SCHEMA public' : '', trap => $_->{schema} eq '-' ? 'SCHEMA trap' : '',
 			decoys => join("\n", map { "CREATE FUNCTION trap.$_ RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS \$decoy\$ BEGIN"
 					  . " PERFORM set_config('search_path', 'trap, pg_catalog', false); RETURN current_user; END \$decoy\$;" } @{ $_->{functions} }))
 	} @extensions;

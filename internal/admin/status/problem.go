@@ -140,6 +140,9 @@ func (s *service) planProblems(d database.Subject) []admin.Problem {
 		switch told.Kind {
 		case plan.NoStandby, plan.HostLost:
 			continue // told by addMissing and by hostProblems
+		case plan.LacksExtensions:
+			_, names, _ := strings.Cut(told.Text, ": ")
+			p.Code, p.Command = admin.ProblemLacks, "scripts/install --extensions "+names
 		case plan.NoPlace:
 			p.Code, p.Command = admin.ProblemPlace, "howdah status --join"
 		case plan.CannotClone:

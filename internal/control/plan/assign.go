@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"howdah/internal/model/member"
+	"howdah/internal/model/param"
 	"howdah/internal/model/patroni"
 	"howdah/internal/model/spec"
 )
@@ -31,6 +32,9 @@ func Assign(want Database, layout Layout, m Placed, hostMemory int64) member.Ass
 		Parameters: memberParameters(want, seat, usable(seat.Limits.MemoryBytes, hostMemory)), Cluster: ClusterConfig(want, layout), Limits: seat.Limits,
 		ServerIPs: append([]string{m.Address}, want.ServerIPs...), ServerNames: want.ServerNames, Topology: topology(want, layout),
 		Owner: want.Owner, Encrypted: want.Encrypted, Archive: want.Archive, Copy: m.Copy,
+	}
+	if len(layout.Missing) > 0 {
+		a.Parameters[absentExtensions] = param.Quoted(layout.Missing)
 	}
 	if slices.Contains(layout.Warm, m.Name) {
 		a.Parameters["ccm.enabled"] = "on"

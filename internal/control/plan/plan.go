@@ -122,6 +122,8 @@ type Layout struct {
 	// like the other's. Cold says why there are none although they are wanted, or is "".
 	Warm []string `json:"warm,omitempty"`
 	Cold string   `json:"cold,omitempty"`
+	// Missing lists the extensions that some members' hosts have, and others lack. They are not created anew.
+	Missing []string `json:"missing,omitempty"`
 	// Warming is the planned failover that waited for a warm cache last.
 	Warming *Waiting `json:"warming,omitempty"`
 	// Asked is the task that was asked for last.
@@ -210,10 +212,13 @@ type Host struct {
 	Edgeless            bool   // addresses move with the edges of hosts, and none runs here
 	WhyPlain            string // it cannot encrypt storage; "": it can
 	Majors              []int
-	CPUs                int
-	Memory              int64 // bytes
-	Committed           int64 // bytes of the members that live there, of all databases
-	UsedPorts           []int
+	// Extensions has, by major version, the names of the extensions and libraries that are installed, sorted. nil: its
+	// agent does not say.
+	Extensions map[int][]string
+	CPUs       int
+	Memory     int64 // bytes
+	Committed  int64 // bytes of the members that live there, of all databases
+	UsedPorts  []int
 }
 
 // Input is everything that a decision depends on.
@@ -327,6 +332,7 @@ func Next(in Input) Output {
 		w.rescue()
 		w.run()
 	}
+	w.compareExtensions()
 	if w.step == "" {
 		w.out.Layout.Steps = nil
 	}

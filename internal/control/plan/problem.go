@@ -23,6 +23,8 @@ const (
 	NoStandby Kind = "no-standby"
 	// NoPlace: there is no host for a member.
 	NoPlace Kind = "no-place"
+	// LacksExtensions: hosts of a database do not have the same extensions.
+	LacksExtensions Kind = "lacks-extensions"
 	// CannotClone: the database that it is to be a clone of is deleted.
 	CannotClone Kind = "cannot-clone"
 )

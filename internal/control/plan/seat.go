@@ -156,6 +156,8 @@ func (p places) place(s Seat) (Placed, error) {
 	h := slices.MinFunc(hosts, func(a, b Host) int {
 		return cmp.Or(
 			cmp.Compare(p.cloneRank(a), p.cloneRank(b)),
+			// A standby that cannot run what the database uses is of little use, wherever it is.
+			cmp.Compare(p.lacksOfTheOthers(a), p.lacksOfTheOthers(b)),
 			cmp.Compare(p.inZone(a.Zone), p.inZone(b.Zone)),
 			cmp.Compare(p.onHost(a.Name), p.onHost(b.Name)),
 			boolRank(a.Edgeless)-boolRank(b.Edgeless), // never a reason for fewer copies, or for closer ones
@@ -223,6 +225,8 @@ func (p places) unfit(h Host, s Seat) string {
 		return "is in a zone that the subnet group does not cover"
 	case !slices.Contains(h.Majors, p.Want.Major):
 		return fmt.Sprintf("has no PostgreSQL %d", p.Want.Major)
+	case p.lacksLibrary(h, s) != "":
+		return fmt.Sprintf("lacks the library %s, which the parameter group preloads", p.lacksLibrary(h, s))
 	case p.Want.Encrypted && h.WhyPlain != "":
 		return "cannot encrypt storage: " + h.WhyPlain
 	case p.Want.SpreadZones && p.inZone(h.Zone) > 0:

@@ -13,14 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/model/extension"
 	"howdah/internal/model/param"
 	"howdah/internal/system/owner"
 )
-
-// preloadable lists the libraries that may be preloaded if they are installed.
-var preloadable = []string{
-	"auto_explain", "pg_cron", "pg_hint_plan", "pg_prewarm", "pg_stat_statements", "pg_tle", "pgaudit", "pglogical", "plprofiler", "plrust", "orafce",
-}
 
 // described lists the libraries whose parameters are in the catalogue, too.
 var described = []string{"auto_explain", "pg_prewarm", "pg_stat_statements", "pgaudit"}
@@ -64,7 +60,7 @@ func ReadCatalogue(ctx context.Context, install Install, user *owner.User, dir, 
 		return c, fmt.Errorf("read parameters of PostgreSQL %s: %w", install.Full, err)
 	}
 	c.Version = install.Full
-	c.Libraries = slices.DeleteFunc(slices.Clone(preloadable), func(name string) bool { return !install.Extension(name) })
+	c.Libraries = slices.DeleteFunc(extension.Libraries(), func(name string) bool { return !install.Extension(name) })
 	return c, nil
 }
 

@@ -173,9 +173,12 @@ func (a *Host) Facts(h *member.Host) error {
 	if err != nil {
 		return err
 	}
-	h.Majors = map[int]string{}
+	h.Majors, h.Extensions = map[int]string{}, map[int]map[string]string{}
 	for _, i := range installs {
 		h.Majors[i.Major] = i.Full
+		if has, err := i.Extensions(); err == nil { // otherwise nobody knows
+			h.Extensions[i.Major] = has
+		}
 	}
 	h.Cut, h.OwnNames, h.OwnKeys = a.fences.Cutter.Name(), true, true
 	return nil

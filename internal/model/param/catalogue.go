@@ -52,7 +52,7 @@ func (c Catalogue) All(f Family) []Parameter {
 }
 
 func (c Catalogue) unsorted(f Family) []Parameter {
-	all := slices.Clone(c.Parameters)
+	all := slices.Concat(c.Parameters, c.ofLibraries())
 	for _, own := range rdsParameters {
 		if own.aurora && f.Engine != auroraEngine {
 			continue

@@ -44,6 +44,10 @@ func Apply(values map[string]string, m Machine) Effect {
 		case rdsExtensions, allowedExtensions:
 		case "shared_preload_libraries":
 			e.Settings[name] = preload(value)
+			if slices.Contains(Names(value), "pg_cron") {
+				// Otherwise jobs would log in over TCP, without a password.
+				e.Settings["cron.use_background_workers"] = "on"
+			}
 		default:
 			e.Settings[name] = value
 		}
@@ -68,14 +72,14 @@ func (e Effect) extensions(values map[string]string) {
 	default:
 		names = only
 	}
-	e.Settings["howdah.extensions"] = quoted(names) // the module shows it as rds.extensions, too
+	e.Settings["howdah.extensions"] = Quoted(names) // the module shows it as rds.extensions, too
 	if narrowed {
 		e.Settings[allowedExtensions] = allowed
 	}
 }
 
-// quoted returns a list of names with each name quoted as an identifier of PostgreSQL.
-func quoted(names []string) string {
+// Quoted returns a list of names with each name quoted as an identifier of PostgreSQL.
+func Quoted(names []string) string {
 	all := make([]string, len(names))
 	for i, n := range names {
 		all[i] = `"` + strings.ReplaceAll(n, `"`, `""`) + `"`
@@ -99,6 +103,17 @@ func preload(value string) string {
 		}
 	}
 	return strings.Join(libraries, ",")
+}
+
+// Added returns the libraries that settings have the server load, or each session, beside the platform's own.
+func Added(settings map[string]string) []string {
+	var added []string
+	for _, name := range append(Names(settings["shared_preload_libraries"]), Names(settings["session_preload_libraries"])...) {
+		if !slices.Contains(platformLibraries, name) && !slices.Contains(added, name) {
+			added = append(added, name)
+		}
+	}
+	return added
 }
 
 // Split separates the values for a whole database from the values for a single member.

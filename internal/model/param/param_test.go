@@ -381,3 +381,49 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// Libraries and extensions are those of the hosts now, and parameters of libraries come with them.
+func TestWithWhatIsInstalled(t *testing.T) {
+	c, f := catalogue(t).With([]string{"citext", "hll"}, []string{"auto_explain", "pg_cron", "pgaudit"}), Family{"postgres", 15}
+	for _, test := range []struct {
+		name, value, refused string
+	}{
+		{"rds.extensions", "citext,hll", ""},
+		{"rds.extensions", "hstore", "not among"},
+		{"shared_preload_libraries", "pg_cron,pgaudit", ""},
+		{"shared_preload_libraries", "pglogical", "not among"},
+		{"session_preload_libraries", "auto_explain", ""},
+		{"session_preload_libraries", "pg_cron", "not among"}, // it would end every session
+		{"cron.max_running_jobs", "8", ""},
+		{"cron.max_running_jobs", "1000", "between 0 and 100"},
+		{"pgaudit.log", "ddl, role", ""},
+	} {
+		p, ok := c.Find(f, test.name)
+		if !ok {
+			t.Fatalf("there is no %s", test.name)
+		}
+		if err := c.Check(p, test.value, nil); (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("%s = %s: %v", test.name, test.value, err)
+		}
+	}
+	if _, ok := c.Find(f, "pg_wait_sampling.history_size"); ok {
+		t.Error("a library that is not installed has parameters")
+	}
+	for _, name := range []string{"cron.host", "cron.use_background_workers", "postgis.gdal_enabled_drivers"} {
+		if Owned(Parameter{Name: name, Context: "postmaster"}, f, Instance) == "" {
+			t.Errorf("%s can be changed", name)
+		}
+	}
+}
+
+// Jobs of pg_cron run in background workers: nobody logs in for them.
+func TestPreloadedCron(t *testing.T) {
+	e := Apply(map[string]string{"shared_preload_libraries": "pg_cron"}, Machine{})
+	if e.Settings["cron.use_background_workers"] != "on" || e.Settings["shared_preload_libraries"] != "pg_stat_statements,howdah,pg_cron" {
+		t.Errorf("settings %v", e.Settings)
+	}
+	e.Settings["session_preload_libraries"] = "auto_explain"
+	if got := Added(e.Settings); !slices.Equal(got, []string{"pg_cron", "auto_explain"}) {
+		t.Errorf("added are %q", got)
+	}
+}

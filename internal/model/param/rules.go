@@ -35,6 +35,8 @@ var owned = []struct {
 		"debug_*", "trace_*", "wal_debug", "wal_consistency_checking", "post_auth_delay", "pre_auth_delay", "jit_debugging_support", "jit_dump_bitcode", "jit_expressions",
 		"jit_profiling_support", "jit_tuple_deforming", "backtrace_functions", "send_abort_for_*", "exit_on_error", "event_triggers",
 	}},
+	{"pg_cron runs jobs in background workers, as who scheduled them", []string{"cron.host", "cron.use_background_workers", "cron.enable_superuser_jobs", "cron.launch_active_jobs"}},
+	{"it lets users read files of the server, and addresses", []string{"postgis.gdal_*", "postgis.enable_outdb_rasters"}},
 	{"the platform's extension keeps master users within their rights by it; the extensions that users may create are rds.extensions", []string{"howdah.*"}},
 }
 

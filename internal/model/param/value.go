@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"howdah/internal/model/extension"
 )
 
 // ErrValue says that PostgreSQL would refuse a value.
@@ -230,8 +232,11 @@ func parseBool(value string) (on, ok bool) {
 func (c Catalogue) checkNames(p Parameter, value string) error {
 	var known []string
 	switch p.Name {
-	case "shared_preload_libraries", "session_preload_libraries":
+	case "shared_preload_libraries":
 		known = c.Libraries
+	case "session_preload_libraries":
+		sessions := extension.SessionLibraries()
+		known = slices.DeleteFunc(slices.Clone(c.Libraries), func(name string) bool { return !slices.Contains(sessions, name) })
 	case rdsExtensions:
 		known = c.Extensions
 	case allowedExtensions:

@@ -15,6 +15,7 @@ import (
 	"howdah/internal/control/plan"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/hostapi"
+	"howdah/internal/model/extension"
 	"howdah/internal/model/member"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
@@ -164,11 +165,33 @@ func starts(l *look.Look, i spec.Instance) error {
 	if err := param.CheckStart(settings, i.Major); err != nil {
 		return invalidValue(fmt.Errorf("%w, for %s", err, i.Name))
 	}
+	if err := loads(l, i, settings); err != nil {
+		return err
+	}
 	needed := param.SharedMemory(settings, i.Major)
 	if limit := memory - memory/10; needed > limit {
 		return wire.NewError(api.ErrInvalidParameterValue,
 			"Invalid value for parameter %s: PostgreSQL of %s would ask for %d MiB of shared memory with it and not start; it has %d MiB in its class %s.",
 			param.Heaviest(settings, i.Major), i.Name, int64(math.Ceil(float64(needed)/(1<<20))), memory>>20, i.Class)
+	}
+	return nil
+}
+
+// loads refuses an instance if a host of it lacks a library that its PostgreSQL would load.
+func loads(l *look.Look, i spec.Instance, settings map[string]string) error {
+	known := extension.Libraries()
+	for m := range look.PlacesOf(i, l.FactsOf(i)) {
+		host, err := state.View[member.Host](l.Cache, state.Host(m.Host))
+		if err != nil || host.Value.Extensions[i.Major] == nil {
+			continue // nobody knows
+		}
+		for _, name := range param.Added(settings) {
+			if _, has := host.Value.Extensions[i.Major][name]; !has && slices.Contains(known, name) {
+				return wire.NewError(api.ErrInvalidParameterValue,
+					"The library %s is not installed on the host %s of %s: PostgreSQL would not start there. Install it with scripts/install --extensions %s, on every host.",
+					name, m.Host, i.Name, name)
+			}
+		}
 	}
 	return nil
 }

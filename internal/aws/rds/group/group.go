@@ -17,6 +17,8 @@ import (
 	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/control/plan"
+	"howdah/internal/model/extension"
+	"howdah/internal/model/member"
 	"howdah/internal/model/param"
 	"howdah/internal/model/spec"
 	"howdah/internal/state"
@@ -168,15 +170,44 @@ func catalogueOf(l *look.Look, f param.Family) (param.Catalogue, error) {
 			"The parameters of the family %s are not known: PostgreSQL %d is installed on no host of this home.", f.Name(), f.Major)
 	}
 	if r, err := state.Load[param.Catalogue](l.Cache, state.Catalogue(installed)); err == nil {
-		return r.Value, nil
+		return withInstalled(l, r.Value, f.Major), nil
 	}
 	for _, r := range state.LoadAll[param.Catalogue](l.Cache, state.CatalogueRoot) {
 		if strings.HasPrefix(r.Value.Version, strconv.Itoa(f.Major)+".") {
-			return r.Value, nil
+			return withInstalled(l, r.Value, f.Major), nil
 		}
 	}
 	return param.Catalogue{}, wire.NewError(api.ErrServiceUnavailable,
 		"The parameters of PostgreSQL %s have not been read yet: a host does so when its agent starts. Try again.", installed)
+}
+
+// withInstalled has the catalogue list what is installed on some host now, whatever was installed when the parameters of the
+// version were read.
+func withInstalled(l *look.Look, c param.Catalogue, major int) param.Catalogue {
+	var extensions, libraries []string
+	said := false
+	for _, h := range state.ViewAll[member.Host](l.Cache, state.HostRoot) {
+		has, says := h.Value.Extensions[major]
+		said = said || says
+		for name := range has {
+			if e, known := extension.Find(name); known && e.Creatable() {
+				extensions = append(extensions, name)
+			}
+			if slices.Contains(extension.Libraries(), name) {
+				libraries = append(libraries, name)
+			}
+		}
+	}
+	if !said {
+		return c
+	}
+	return c.With(sorted(extensions), sorted(libraries))
+}
+
+// sorted returns the names in order, each once.
+func sorted(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // add makes a group out of a request, or of another group.

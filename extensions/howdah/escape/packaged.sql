@@ -1,0 +1,216 @@
+-- Extensions of packages (internal/model/extension): what each could be turned to.
+
+-- attempt: files by utl_file, with directories that pg_write_all_data added
+-- needs: orafce
+-- as: master
+CREATE EXTENSION orafce;
+GRANT pg_write_all_data, pg_read_all_data TO plain;
+-- as: plain
+INSERT INTO utl_file.utl_file_dir (dir) VALUES ('{dir}'), ('/etc');
+SELECT 'open ' || utl_file.fopen('/etc', 'passwd', 'r') IS NOT NULL;
+SELECT 'open ' || utl_file.fopen('{dir}', 'escaped', 'w') IS NOT NULL;
+SELECT utl_file.fcopy('/etc', 'passwd', '{dir}', 'escaped');
+SELECT utl_file.frename('/etc', 'passwd', '{dir}', 'escaped', true);
+SELECT utl_file.fremove('{dir}', 'escaped');
+SELECT utl_file.fgetattr('/etc', 'passwd');
+-- sees: permission denied for function fopen
+-- sees: permission denied for function fcopy
+-- sees: permission denied for function frename
+-- sees: permission denied for function fremove
+-- sees: permission denied for function fgetattr
+-- not: ^t$
+
+-- attempt: defaults and checks that dbms_alert would evaluate as a superuser
+-- needs: orafce
+-- as: master
+CREATE EXTENSION orafce;
+CREATE TEMP TABLE ora_alerts (event text, message text, got text DEFAULT pg_read_file('postgresql.conf'));
+SELECT dbms_alert.signal('a', 'b');
+SELECT 'got ' || length(got) FROM ora_alerts;
+-- sees: permission denied for function signal
+-- not: ^got
+
+-- attempt: utl_file given back
+-- needs: orafce
+-- as: master
+CREATE EXTENSION orafce;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA utl_file TO master, PUBLIC;
+ALTER SCHEMA utl_file OWNER TO master;
+SELECT utl_file.fopen('/etc', 'passwd', 'r');
+ALTER EXTENSION orafce UPDATE;
+SELECT utl_file.fopen('/etc', 'passwd', 'r');
+-- sees: permission denied for function fopen
+-- not: ^[0-9]+$
+
+-- attempt: a job of somebody else's
+-- needs: pg_cron
+-- as: master
+CREATE EXTENSION pg_cron;
+GRANT pg_write_all_data TO plain;
+GRANT USAGE ON SCHEMA cron TO plain;
+SELECT cron.schedule('* * * * *', 'SELECT 1') > 0 AS scheduled;
+-- as: plain
+INSERT INTO cron.job (schedule, command, database, username) VALUES ('* * * * *', 'ALTER ROLE plain SUPERUSER', 'target', 'rdsadmin');
+UPDATE cron.job SET username = 'rdsadmin', command = 'ALTER ROLE plain SUPERUSER';
+SELECT cron.schedule('mine', '* * * * *', 'SELECT 1') > 0 AS scheduled;
+UPDATE cron.job SET username = 'rdsadmin' WHERE username = 'plain';
+SELECT cron.alter_job(1, username := 'rdsadmin');
+SELECT cron.schedule_in_database('evil', '* * * * *', 'ALTER ROLE plain SUPERUSER', 'rdsadmin', 'rdsadmin');
+-- sees: new row violates row-level security policy for table "job"
+-- sees: must be superuser|permission denied for function alter_job
+-- sees: must be superuser|permission denied for function schedule_in_database
+
+-- attempt: the same by the master user
+-- needs: pg_cron
+-- as: master
+CREATE EXTENSION pg_cron;
+SELECT cron.schedule('mine', '* * * * *', 'SELECT 1') > 0 AS scheduled;
+SELECT cron.alter_job(jobid, username := 'rdsadmin') FROM cron.job;
+SELECT cron.schedule_in_database('evil', '* * * * *', 'ALTER ROLE master SUPERUSER', 'target', 'rdsadmin');
+UPDATE cron.job SET username = 'rdsadmin';
+SELECT username || ' has ' || count(*) FROM cron.job GROUP BY username;
+ALTER TABLE cron.job DISABLE ROW LEVEL SECURITY;
+CREATE TRIGGER evil BEFORE INSERT ON cron.job_run_details FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+ALTER EXTENSION pg_cron SET SCHEMA public;
+-- sees: must be superuser
+-- sees: permission denied for table job
+-- sees: master has 1
+-- sees: must be owner of table job
+
+-- attempt: operators for the statements of pg_cron itself
+-- needs: pg_cron
+-- as: master
+CREATE EXTENSION pg_cron;
+CREATE SCHEMA evil;
+CREATE FUNCTION evil.same(bigint, bigint) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; RETURN true; END $$;
+CREATE OPERATOR evil.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil.same);
+CREATE FUNCTION evil.same(text, text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; RETURN true; END $$;
+CREATE OPERATOR evil.= (LEFTARG = text, RIGHTARG = text, FUNCTION = evil.same);
+SET search_path = evil, pg_catalog;
+SELECT cron.schedule('mine', '* * * * *', 'SELECT 1') > 0 AS scheduled;
+SELECT cron.alter_job(1, schedule := '1 * * * *');
+SELECT cron.schedule('mine', '2 * * * *', 'SELECT 2') > 0 AS scheduled;
+SELECT cron.unschedule('mine');
+DROP EXTENSION pg_cron;
+SELECT 'left ' || count(*) FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'pg_cron';
+-- sees: left 0
+
+-- attempt: a schema that is to be pg_cron's
+-- needs: pg_cron
+-- as: master
+CREATE SCHEMA cron;
+CREATE TABLE cron.job (jobid bigint, schedule text, command text, nodename text, nodeport int, database text, username text, active bool, jobname text);
+INSERT INTO cron.job VALUES (1, '* * * * *', 'ALTER ROLE master SUPERUSER', 'localhost', 5432, 'target', 'rdsadmin', true, 'x');
+CREATE EXTENSION pg_cron;
+-- sees: schema "cron" already exists
+
+-- attempt: the drop of pg_cron lends no rights
+-- needs: pg_cron
+-- as: master
+CREATE FUNCTION et() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; END $$;
+CREATE EXTENSION pg_cron;
+CREATE EVENT TRIGGER a ON ddl_command_start EXECUTE FUNCTION et();
+CREATE EVENT TRIGGER b ON sql_drop EXECUTE FUNCTION et();
+CREATE EVENT TRIGGER c ON ddl_command_end EXECUTE FUNCTION et();
+DROP EXTENSION pg_cron, plpgsql;
+DROP EXTENSION pg_cron;
+SELECT 'left ' || count(*) FROM pg_extension WHERE extname = 'pg_cron';
+-- sees: left 0
+
+-- attempt: rasters of files and addresses
+-- needs: postgis_raster
+-- as: master
+SET postgis.gdal_enabled_drivers = 'ENABLE_ALL';
+SET postgis.enable_outdb_rasters = on;
+CREATE EXTENSION postgis_raster CASCADE;
+SET postgis.gdal_enabled_drivers = 'ENABLE_ALL';
+SET postgis.enable_outdb_rasters = on;
+SELECT 'drivers ' || count(*) FROM ST_GDALDrivers();
+SELECT 'band ' || ST_Value(ST_AddBand(NULL::raster, '/etc/passwd', NULL::int[]), 1, 1, 1);
+SELECT 'raster ' || ST_AsText(ST_Envelope(ST_FromGDALRaster('<VRTDataset rasterXSize="1" rasterYSize="1"><VRTRasterBand dataType="Byte" band="1"><SimpleSource><SourceFilename>/etc/passwd</SourceFilename></SimpleSource></VRTRasterBand></VRTDataset>')));
+SELECT current_setting('postgis.gdal_enabled_drivers'), current_setting('postgis.enable_outdb_rasters');
+-- sees: permission denied to set parameter "postgis.gdal_enabled_drivers"
+-- sees: permission denied to set parameter "postgis.enable_outdb_rasters"
+-- sees: DISABLE_ALL
+-- not: band [0-9]
+-- not: raster POLY
+
+-- attempt: the same by settings of the session before the library is loaded
+-- needs: postgis_raster
+-- as: master
+CREATE EXTENSION postgis_raster CASCADE;
+ALTER ROLE master SET postgis.gdal_enabled_drivers = 'ENABLE_ALL';
+ALTER DATABASE target SET postgis.enable_outdb_rasters = on;
+-- as: master
+SELECT set_config('postgis.gdal_enabled_drivers', 'ENABLE_ALL', false), set_config('postgis.enable_outdb_rasters', 'on', false);
+SELECT 'version ' || postgis_raster_lib_version();
+SELECT 'raster ' || ST_AsText(ST_Envelope(ST_FromGDALRaster('<VRTDataset rasterXSize="1" rasterYSize="1"></VRTDataset>')));
+SELECT 'now ' || current_setting('postgis.gdal_enabled_drivers') || ' ' || current_setting('postgis.enable_outdb_rasters');
+-- sees: now DISABLE_ALL off
+-- not: raster POLY
+
+-- attempt: what pgaudit logs, turned off by who may not
+-- needs: pgaudit
+-- as: master
+CREATE EXTENSION pgaudit;
+DROP EVENT TRIGGER pgaudit_ddl_command_end;
+ALTER EVENT TRIGGER pgaudit_sql_drop DISABLE;
+CREATE OR REPLACE FUNCTION pgaudit_sql_drop() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN END $$;
+-- sees: must be owner of event trigger|cannot drop event trigger
+-- sees: must be owner of function pgaudit_sql_drop
+
+-- attempt: functions of a user in the event triggers of pgaudit
+-- needs: pgaudit
+-- as: master
+CREATE EXTENSION pgaudit;
+CREATE SCHEMA evil;
+CREATE FUNCTION evil.same(text, text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; RETURN true; END $$;
+CREATE OPERATOR evil.<> (LEFTARG = text, RIGHTARG = text, FUNCTION = evil.same);
+CREATE FUNCTION evil.upper(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; RETURN 'x'; END $$;
+SET search_path = evil, pg_catalog, public;
+SET pgaudit.log = 'all';
+CREATE TABLE public.t (a int);
+DROP TABLE public.t;
+-- not: ERROR
+
+-- attempt: constants of others' statements
+-- needs: pg_qualstats
+-- as: master
+CREATE EXTENSION pg_qualstats;
+CREATE TABLE hidden (a text);
+INSERT INTO hidden SELECT md5(i::text) FROM generate_series(1, 1000) i;
+SET pg_qualstats.sample_rate = 1;
+SELECT count(*) FROM hidden WHERE a = 'a secret';
+SELECT 'seen by its owner' FROM pg_qualstats() WHERE constvalue ~ 'a secret';
+-- as: plain
+SELECT 'seen by others' FROM pg_qualstats() WHERE constvalue ~ 'a secret';
+SELECT 'seen by others' FROM pg_qualstats_example_queries() WHERE query ~ 'a secret';
+SELECT pg_qualstats_reset();
+-- sees: seen by its owner
+-- sees: permission denied for function pg_qualstats_reset
+-- not: seen by others
+
+-- attempt: TDS to the platform's own sockets
+-- needs: tds_fdw
+-- as: master
+CREATE EXTENSION tds_fdw;
+CREATE SERVER t FOREIGN DATA WRAPPER tds_fdw OPTIONS (servername '{socket}/.s.PGSQL.{port}', port '{port}', database 'postgres');
+CREATE USER MAPPING FOR master SERVER t OPTIONS (username 'rdsadmin', password 'x');
+CREATE FOREIGN TABLE f (a int) SERVER t OPTIONS (query 'SELECT 1');
+SELECT * FROM f;
+-- sees: ERROR
+
+-- attempt: what is installed, and is for nobody
+-- as: master
+CREATE EXTENSION pg_repack;
+CREATE EXTENSION pglogical;
+CREATE EXTENSION mysql_fdw;
+CREATE EXTENSION wal2json;
+CREATE EXTENSION plprofiler;
+SELECT 'slot ' || slot_name FROM pg_create_logical_replication_slot('s', 'wal2json') AS t (slot_name, lsn);
+-- sees: extension "pg_repack" is not supported on this instance
+-- sees: extension "pglogical" is not supported on this instance
+-- sees: extension "mysql_fdw" is not supported on this instance
+-- sees: extension "plprofiler" is not supported on this instance
+-- sees: extension "wal2json" is not supported on this instance
+-- not: slot s

@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"howdah/internal/model/member"
+)
+
+// withExtensions returns three hosts in zones of their own, each with these extensions for 15.
+func withExtensions(a, b, c []string) []Host {
+	var all []Host
+	for i, has := range [][]string{a, b, c} {
+		name := string(rune('a' + i))
+		h := Host{Name: name, Zone: name, Alive: true, Majors: []int{15}, CPUs: 8, Memory: 1 << 34}
+		if has != nil {
+			h.Extensions = map[int][]string{15: has}
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// A member goes to a host that has what the others have, though another one is emptier.
+func TestAMemberGoesWhereItsExtensionsAre(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		hosts []Host
+		want  string
+	}{
+		{"only c has them", withExtensions([]string{"hll", "postgis"}, []string{"hll"}, []string{"hll", "postgis"}), "c"},
+		{"none has them", withExtensions([]string{"hll", "postgis"}, []string{}, []string{}), "b"},
+		{"b has more of them", withExtensions([]string{"hll", "postgis"}, []string{"hll"}, []string{}), "b"},
+		{"b is of an older release, which does not say", withExtensions([]string{"hll"}, nil, []string{}), "b"},
+		{"c has more than is needed", withExtensions([]string{"hll"}, []string{"hll"}, []string{"hll", "rum"}), "b"},
+	} {
+		in := Input{Want: Database{ID: "db-1", Major: 15, SpreadZones: true, Seats: []Seat{{}, {}}}, Hosts: c.hosts,
+			Layout: Layout{Members: []Placed{{Name: "m1", Host: "a", Zone: "a"}}}}
+		m, err := begin(in).place(in.Want.Seats[0])
+		if err != nil || m.Host != c.want {
+			t.Errorf("%s: placed on %q, %v, want %s", c.name, m.Host, err, c.want)
+		}
+	}
+}
+
+// PostgreSQL does not start with a library that is missing: such a host is no place.
+func TestAHostWithoutALibraryIsNoPlace(t *testing.T) {
+	in := Input{
+		Want:  Database{ID: "db-1", Major: 15, State: member.Running, Seats: []Seat{{Values: map[string]string{"shared_preload_libraries": "pg_cron, auto_explain"}}}},
+		Hosts: withExtensions([]string{"auto_explain"}, []string{"auto_explain", "pg_cron"}, []string{"pg_cron"}),
+	}
+	got := Next(in).Layout.Members
+	if len(got) != 1 || got[0].Host != "b" {
+		t.Fatalf("it went to %+v", got)
+	}
+	in.Hosts = in.Hosts[:1]
+	if err := CanPlace(in); err == nil || !strings.Contains(err.Error(), "a lacks the library pg_cron, which the parameter group preloads") {
+		t.Errorf("where no host has it: %v", err)
+	}
+	in.Hosts[0].Extensions = nil
+	if err := CanPlace(in); err != nil {
+		t.Errorf("where nobody knows: %v", err)
+	}
+}
+
+// What is not on all hosts cannot be created, and the operator is told where it lacks.
+func TestWhatSomeHostLacksIsNotCreated(t *testing.T) {
+	in := Input{
+		Want:   Database{ID: "db-1", Major: 15, State: member.Running, SpreadZones: true, Seats: []Seat{{}, {}}},
+		Hosts:  withExtensions([]string{"hll", "rum"}, []string{"hll"}, []string{}),
+		Layout: Layout{Members: []Placed{{Name: "m1", Host: "a", Zone: "a", Served: true}, {Name: "m2", Host: "b", Zone: "b", Served: true}}, Next: 2},
+	}
+	out := Next(in)
+	if !slices.Equal(out.Layout.Missing, []string{"rum"}) {
+		t.Fatalf("missing are %q", out.Layout.Missing)
+	}
+	told := slices.IndexFunc(out.Problems, func(p Problem) bool { return p.Kind == LacksExtensions })
+	if told < 0 || out.Problems[told].Host != "b" || !strings.HasSuffix(out.Problems[told].Text, ": rum") {
+		t.Errorf("told was %+v", out.Problems)
+	}
+	if a := Assign(in.Want, out.Layout, out.Layout.Members[0], 0); a.Parameters["howdah.absent_extensions"] != `"rum"` {
+		t.Errorf("its host is told %q", a.Parameters["howdah.absent_extensions"])
+	}
+	in.Layout = out.Layout
+	in.Hosts[1].Extensions[15] = []string{"hll", "rum"}
+	out = Next(in)
+	if _, set := Assign(in.Want, out.Layout, out.Layout.Members[0], 0).Parameters["howdah.absent_extensions"]; set || len(out.Layout.Missing) > 0 {
+		t.Errorf("when all have it, missing are %q", out.Layout.Missing)
+	}
+}
