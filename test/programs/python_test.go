@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"howdah/internal/testkit/rig"
 )
 
 var (
@@ -46,7 +48,7 @@ func TestSQLAlchemy(t *testing.T) {
 	i.sql("postgres", "CREATE DATABASE alchemy")
 	i.sql("alchemy", "CREATE SCHEMA test_schema; CREATE SCHEMA test_schema_2; CREATE EXTENSION hstore; CREATE EXTENSION citext")
 	out, err := i.tries(25*time.Minute, dir, i.environ("alchemy"), python, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rfE", "--tb=short",
-		"--maxfail=500", "--dburi", "postgresql+psycopg://app@"+i.host+":"+i.port+"/alchemy", "test/dialect/test_suite.py", "test/dialect/postgresql")
+		"--maxfail=500", "--dburi", "postgresql+psycopg://app:"+rig.Password+"@"+i.host+":"+i.port+"/alchemy", "test/dialect/test_suite.py", "test/dialect/postgresql")
 	passed := number(pytestPassed, out)
 	t.Logf("%d of SQLAlchemy's tests passed: %v", passed, err)
 	if passed < 1000 {

@@ -151,7 +151,7 @@ for my $mode ('true', 'database')
 	}
 }
 
-# subscriptions: more about them in 008
+# subscriptions: more about them in 009
 my $subscribe = "CREATE SUBSCRIPTION s CONNECTION 'dbname=postgres %s' PUBLICATION p WITH (connect = false)";
 if ($major < 16)
 {
