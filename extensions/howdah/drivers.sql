@@ -18,7 +18,10 @@
 -- yet, or of one that takes the place of the member that writes. seen says when that was
 -- known, or when the member was seen otherwise; NULL: nobody saw it. The functions
 -- below call this one with the platform's rights. Others may call it, but may not
--- read the settings: a REVOKE would be in dumps.
+-- read the settings: a REVOKE would be in dumps. CREATE OR REPLACE refuses other
+-- columns than there are, and a DROP is refused while the functions of part aurora,
+-- or users' views, depend on it. So a release that wants others makes a function of
+-- another name, and drops this one where nothing depends on it.
 CREATE OR REPLACE FUNCTION pg_catalog.howdah_members(
 	OUT name text, OUT id text, OUT instance text, OUT endpoint text, OUT port integer, OUT own boolean, OUT writer boolean,
 	OUT seen timestamptz, OUT lag_ms double precision, OUT received pg_lsn, OUT applied pg_lsn)

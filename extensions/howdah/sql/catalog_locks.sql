@@ -133,6 +133,9 @@ CREATE RULE r AS ON INSERT TO tenant.pg_database DO INSTEAD NOTHING;
 COMMENT ON TABLE tenant.pg_database IS 'mine';
 COMMENT ON COLUMN tenant.pg_database.oid IS 'mine';
 DROP TABLE tenant.pg_database;
+-- a schema is locked for its owner before it is renamed
+ALTER SCHEMA tenant RENAME TO lodger;
+ALTER SCHEMA lodger RENAME TO tenant;
 \c - rdsadmin
 ROLLBACK PREPARED 'holder';
 DROP SCHEMA tenant CASCADE;

@@ -17,7 +17,9 @@
  * - CREATE on the database is needed.
  * - Nobody gives a subscription to a superuser. PostgreSQL 15 would take no
  *   other owner, and does not ask whether the user may become that role: the
- *   worker would then write to catalogs whatever the publisher says.
+ *   worker would then write to other users' tables whatever the publisher says,
+ *   and run the code of their triggers as a superuser. System tables are no
+ *   targets, whoever the owner is.
  *
  * Event triggers of users do not fire for CREATE SUBSCRIPTION in 15.
  *

@@ -236,6 +236,8 @@ answers($reader, 'is_multi_az', '', 'no cluster any more');
 isnt($reader->psql('fresh', 'CREATE EXTENSION rds_tools', extra_params => [ '-U', 'master' ]), 0, 'nobody makes it where there is none');
 answers($reader, 'show_topology', '', 'no cluster any more');
 is($reader->safe_psql('app', 'SELECT aurora_version() IS NULL AND aurora_db_instance_identifier() IS NULL'), 't', 'no cluster any more');
+$reader->safe_psql('app', 'DROP EXTENSION rds_tools');
+is($reader->safe_psql('app', q{SELECT to_regnamespace('rds_tools') IS NULL}), 't', 'a superuser drops it, as before pg_upgrade');
 $reader->stop('immediate');
 
 done_testing();

@@ -99,9 +99,12 @@ name in the place of root in pg_ident.conf.
 - Databases: %s.
 %s%s- Settings of the parameter group are not here, but what was set for roles and databases is.
   Extensions need their packages, and collations the locales of this machine.
-- Before pg_upgrade, in each database: DROP FUNCTION IF EXISTS pg_catalog.aurora_ccm_status(); and in
-  the database rdsadmin, DROP SCHEMA IF EXISTS ccm CASCADE; and DROP FUNCTION IF EXISTS
-  public.howdah_seen(text); their libraries are Howdah's.
+- Before pg_upgrade, in each database: DROP FUNCTION IF EXISTS pg_catalog.aurora_ccm_status(); and
+  DROP EXTENSION IF EXISTS rds_tools; and in the database rdsadmin, DROP SCHEMA IF EXISTS ccm CASCADE;
+  and DROP FUNCTION IF EXISTS public.howdah_seen(text); their libraries are Howdah's, or they need
+  its functions. Views that users made of these, or of pg_catalog.aurora_replica_status(),
+  pg_catalog.aurora_db_instance_identifier(), pg_catalog.aurora_version() or
+  pg_catalog.howdah_members(), stop pg_upgrade: drop them first.
 - What users stored is here, also passwords in subscriptions and in user mappings of foreign servers.
 - Nothing is encrypted.
 `, about.User, strings.Join(note.Databases, ", "), roles(note), passwords(about))

@@ -129,7 +129,7 @@ func TestADataDirectory(t *testing.T) {
 	if conf := text("postgresql.conf"); strings.Contains(conf, "evil") || !strings.Contains(conf, "listen_addresses = ''") || strings.Contains(conf, "prepared") {
 		t.Errorf("it has\n%s", conf)
 	}
-	if readme := text(ReadMe); !strings.Contains(readme, "pg_ctl -D "+dir+" ") || !strings.Contains(readme, " -U boss postgres") || !strings.Contains(readme, "No role has a password") {
+	if readme := text(ReadMe); !strings.Contains(readme, "pg_ctl -D "+dir+" ") || !strings.Contains(readme, " -U boss postgres") || !strings.Contains(readme, "No role has a password") || !strings.Contains(readme, "rds_tools") {
 		t.Errorf("it says\n%s", readme)
 	}
 	if _, err := At(dir); err == nil || !strings.Contains(err.Error(), "not empty") {
