@@ -24,6 +24,8 @@
 static inline bool
 object_ownercheck(Oid classid, Oid objectid, Oid roleid)
 {
+	if (classid == NamespaceRelationId)
+		return pg_namespace_ownercheck(objectid, roleid);
 	Assert(classid == ExtensionRelationId);
 	return pg_extension_ownercheck(objectid, roleid);
 }
