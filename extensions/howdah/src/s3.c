@@ -37,6 +37,7 @@
 #include "utils/builtins.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
+#include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
 /* an export under way: the rows of COPY go to the agent, all else where it went */
@@ -317,6 +318,9 @@ parse_columns(const char *columns)
  * Run COPY ... TO STDOUT, whose rows go to the agent: what COPY sends to a client
  * it sends by PqCommMethods, as a parallel worker does. Whatever else is sent
  * meanwhile, such as a notice, goes on its way. SPI would refuse such a COPY.
+ *
+ * It is a command of its own, as SPI has those of volatile functions: it sees
+ * what was written before it, and what it writes is seen by the next one.
  */
 static void
 copy_to_agent(Export *export, const char *query, RawStmt *parsed, List *options)
@@ -325,6 +329,8 @@ copy_to_agent(Export *export, const char *query, RawStmt *parsed, List *options)
 	CopyToState copy;
 
 	pstate->p_sourcetext = query;
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
 	export->outer_methods = PqCommMethods;
 	export->outer_dest = whereToSendOutput;
 	exporting = export;
@@ -347,6 +353,8 @@ copy_to_agent(Export *export, const char *query, RawStmt *parsed, List *options)
 		exporting = NULL;
 	}
 	PG_END_TRY();
+	PopActiveSnapshot();
+	CommandCounterIncrement();
 	free_parsestate(pstate);
 }
 
