@@ -163,14 +163,16 @@ howdah_s3_import(PG_FUNCTION_ARGS)
 	const char *name;
 	Relation	rel;
 
-	check_caller();
-	name = needed_arg(fcinfo, 0, "table_name");
+	/* first of all: any other error would have the statement, with a secret, in the log */
 	for (int n = 6; n < 9; n++)
 		if (text_arg(fcinfo, n) != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("credentials are not supported"),
-					 errhint("Give the database a role for s3Import.")));
+					 errhint("Give the database a role for s3Import."),
+					 errhidestmt(true), errhidecontext(true)));
+	check_caller();
+	name = needed_arg(fcinfo, 0, "table_name");
 	stmt->is_from = true;
 	stmt->attlist = parse_columns(text_arg(fcinfo, 1));
 	stmt->options = parse_options(text_arg(fcinfo, 2), true);
@@ -448,6 +450,7 @@ open_target(const char *name, CopyStmt *stmt, ParseState *pstate)
 	check_target(rel, pstate, stmt->attlist);
 	if (XactReadOnly && !rel->rd_islocaltemp)
 		PreventCommandIfReadOnly("COPY FROM");
+	PreventCommandIfParallelMode("COPY FROM");
 	return rel;
 }
 

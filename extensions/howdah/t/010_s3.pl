@@ -1,5 +1,5 @@
 # aws_s3 with an agent that takes all rows and gives back what it took: how exports and
-# imports stand in a transaction.
+# imports stand in a transaction, and what the log says of secrets.
 use strict;
 use warnings;
 use IO::Socket::UNIX;
@@ -27,6 +27,17 @@ is(as('master', q{WITH w AS MATERIALIZED (SELECT aws_s3.query_export_to_s3('INSE
 	SELECT aws_s3.query_export_to_s3('SELECT * FROM counted', 'b', 'f') FROM w}), '(2,1,4)', 'an export sees what one before it wrote');
 as('master', "BEGIN; SELECT $export; ROLLBACK");
 is(as('master', 'SELECT min(n) FROM counted'), '2', 'what it wrote is rolled back');
+
+# Secrets that are given as arguments stay out of the log.
+my $from = -s $node->logfile;
+like(as('master', q{SELECT aws_s3.table_import_from_s3('counted', '', '', 'b', 'f', 'r', 'AKIAKNOWN', 'the-secret')}),
+	qr/credentials are not supported/, 'credentials are refused');
+like(as('master', q{DO $$ BEGIN PERFORM aws_s3.table_import_from_s3('counted', '', '', aws_commons.create_s3_uri('b', 'f', 'r'),}
+	  . q{ aws_commons.create_aws_credentials('AKIAKNOWN', 'the-secret', '')); END $$}),
+	qr/credentials are not supported/, 'in whichever form');
+my $log = substr(slurp_file($node->logfile), $from);
+like($log, qr/credentials are not supported/, 'the log says so');
+unlike($log, qr/AKIAKNOWN|the-secret/, 'and not the secrets');
 
 $node->stop;
 done_testing();
