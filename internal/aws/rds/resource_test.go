@@ -34,6 +34,9 @@ func TestRolesByPolicy(t *testing.T) {
 		if got := strings.Join(resources(c, r.in), " "); got != r.want {
 			t.Errorf("%s names %s, want %s", action, got, r.want)
 		}
+		if _, known := c.About(role, nil); !known {
+			t.Error("a policy that denies by tags denies a role, which has none")
+		}
 	}
 }
 
