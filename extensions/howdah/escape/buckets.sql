@@ -44,3 +44,30 @@ SET howdah.agent_socket = '{dir}/x';
 ALTER ROLE master SET howdah.agent_socket = '{dir}/x';
 ALTER DATABASE target SET howdah.agent_socket = '{dir}/x';
 -- sees: cannot be changed now
+
+-- attempt: the schemas of the extension, made beforehand by somebody who would say who uses it
+-- as: master
+GRANT CREATE ON DATABASE target TO plain;
+-- as: plain
+CREATE SCHEMA aws_commons;
+GRANT ALL ON SCHEMA aws_commons TO PUBLIC;
+-- as: master
+CREATE EXTENSION aws_commons;
+CREATE EXTENSION aws_s3 CASCADE;
+-- as: plain
+DROP SCHEMA aws_commons;
+CREATE SCHEMA aws_s3;
+GRANT ALL ON SCHEMA aws_s3 TO PUBLIC;
+-- as: master
+CREATE EXTENSION aws_s3 CASCADE;
+SELECT 'there is ' || count(*) FROM pg_extension WHERE extname ~ '^aws';
+-- as: plain
+DROP SCHEMA aws_s3;
+-- as: master
+CREATE SCHEMA aws_s3;
+CREATE EXTENSION aws_s3 CASCADE;
+SELECT 'then ' || count(*) FROM pg_extension WHERE extname ~ '^aws';
+-- sees: must be owner of schema aws_commons
+-- sees: must be owner of schema aws_s3
+-- sees: ^there is 0$
+-- sees: ^then 2$

@@ -10,7 +10,9 @@
  * may drop, update and move it; the admin role owns what the script made.
  *
  * The script of an extension is trusted, its surroundings are not: the target
- * schema must be the user's to create in, and trust.c lets nothing of a user run
+ * schema must be the user's to create in, one that an extension has for itself
+ * must be new or the user's (else its owner would say who uses the extension, and
+ * may have put functions of the same names there), and trust.c lets nothing of a user run
  * meanwhile, whoever gives the script its rights. Extensions that CASCADE pulls
  * in are checked as they are created, by the object access hook.
  *
@@ -22,6 +24,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/catalog.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
@@ -52,6 +55,7 @@ typedef struct Creation
 	Oid			user;			/* who is to own them */
 	Oid			updated;		/* extension that the statement changes, if any */
 	const char *search_path;	/* the only one for the statement, or NULL */
+	const char *own_schemas;	/* a list: those that extensions insist to be in */
 	UtilityCall *call;
 } Creation;
 
@@ -61,6 +65,7 @@ typedef struct ControlFile
 	bool		needs_superuser;	/* it, or a missing required one, is not trusted */
 	bool		runs_as_superuser;	/* a script of these does, trusted or not */
 	char	   *schema;			/* where it insists to be, or NULL */
+	char	   *schemas;		/* where all of them insist to be, as a list of identifiers */
 } ControlFile;
 
 /* with which rights a statement runs */
@@ -78,9 +83,11 @@ static object_access_hook_type next_object_access;
 
 static void object_access(ObjectAccessType access, Oid class, Oid object,
 						  int sub_id, void *arg);
-static char *new_extension_name(Oid extension);
+static char *new_extension_name(Oid extension, Oid *schema);
+static void check_own_schema(Oid schema);
 static void check_allowed(const char *name);
 static void check_everywhere(const char *name);
+static void check_version(const char *version);
 static void check_owner(const char *name);
 static bool guard_kept(UtilityCall *call, List *names);
 static void check_not_system_schema(const char *name);
@@ -98,7 +105,7 @@ static bool is_rds_tools(CreateExtensionStmt *stmt);
 static void say_exists(CreateExtensionStmt *stmt);
 static Rights rights_for(const ControlFile *control, bool elevated);
 static void run_watched(UtilityCall *call, Oid updated, Rights rights,
-						const char *search_path);
+						const char *search_path, const char *own_schemas);
 static void run_in_search_path(void *arg);
 static void run_and_hand_over(void *arg);
 static void hand_over_extension(Oid extension, Oid owner);
@@ -184,13 +191,15 @@ guard_create(UtilityCall *call)
 	}
 	check_allowed(stmt->extname);
 	check_everywhere(stmt->extname);
+	check_version(string_option(stmt->options, "new_version"));
 	control = read_control_file(stmt->extname,
 								string_option(stmt->options, "new_version"));
 	elevated = control.needs_superuser && howdah_has_superuser_role();
 	search_path = check_target_schema(stmt, &control, elevated);
 	if (elevated)
 		check_database(stmt->extname);
-	run_watched(call, InvalidOid, rights_for(&control, elevated), search_path);
+	run_watched(call, InvalidOid, rights_for(&control, elevated), search_path,
+				control.schemas);
 }
 
 /* ALTER EXTENSION ... UPDATE */
@@ -203,6 +212,7 @@ guard_update(UtilityCall *call)
 	bool		elevated;
 
 	check_allowed(stmt->extname);
+	check_version(string_option(stmt->options, "new_version"));
 	control = read_control_file(stmt->extname,
 								string_option(stmt->options, "new_version"));
 	elevated = control.needs_superuser && howdah_has_superuser_role() &&
@@ -213,7 +223,7 @@ guard_update(UtilityCall *call)
 			check_owner(stmt->extname);
 		check_database(stmt->extname);
 	}
-	run_watched(call, extension, rights_for(&control, elevated), NULL);
+	run_watched(call, extension, rights_for(&control, elevated), NULL, control.schemas);
 }
 
 /* ALTER EXTENSION ... SET SCHEMA: the members belong to the admin role */
@@ -227,13 +237,13 @@ guard_move(UtilityCall *call)
 	if (!howdah_has_superuser_role() ||
 		!OidIsValid(get_extension_oid(name, true)))
 	{
-		run_watched(call, InvalidOid, AS_USER, NULL);
+		run_watched(call, InvalidOid, AS_USER, NULL, "");
 		return;
 	}
 	check_owner(name);
 	check_not_system_schema(stmt->newschema);
 	check_create_in_schema(stmt->newschema);
-	run_watched(call, InvalidOid, AS_ADMIN, NULL);
+	run_watched(call, InvalidOid, AS_ADMIN, NULL, "");
 }
 
 /*
@@ -289,6 +299,21 @@ check_everywhere(const char *name)
 				 errmsg("extension \"%s\" is not installed on all hosts of this database", name),
 				 errdetail("It would not work after a failover."),
 				 errhint("Install it on the hosts that lack it: howdah status names them.")));
+}
+
+/*
+ * Versions are numbers. "unpackaged" and "ANY", which some extensions have, stand
+ * for objects that are there: a script that starts from these takes a user's own
+ * objects for the extension's, and makes C functions of them that the user owns.
+ */
+static void
+check_version(const char *version)
+{
+	if (version != NULL && !(version[0] >= '0' && version[0] <= '9'))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for version \"%s\" of an extension", version),
+				 errhint("The versions in pg_available_extension_versions that begin with a digit can be asked for.")));
 }
 
 /* is it the user's? until the transaction ends no other one gets its name */
@@ -422,7 +447,8 @@ read_control_file(const char *name, const char *version)
 	"SELECT coalesce(bool_or(v.superuser AND NOT v.trusted), false),"
 	"  max(v.schema::text) FILTER (WHERE v.name = $1::name),"
 	"  EXISTS (SELECT FROM needed JOIN pg_catalog.pg_available_extension_versions USING (name)"
-	"   WHERE superuser)"
+	"   WHERE superuser),"
+	"  coalesce(string_agg(DISTINCT quote_ident(v.schema::text), ','), '')"
 	" FROM needed n"
 	" JOIN pg_catalog.pg_available_extension_versions v"
 	"  ON v.name = n.name AND v.version = n.version";
@@ -449,6 +475,8 @@ read_control_file(const char *name, const char *version)
 		strcmp(SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3), "t") == 0;
 	schema = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
 	control.schema = schema ? MemoryContextStrdup(context, schema) : NULL;
+	control.schemas =
+		MemoryContextStrdup(context, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 4));
 	SPI_finish();
 	AtEOXact_GUC(true, save_settings);
 	return control;
@@ -457,10 +485,10 @@ read_control_file(const char *name, const char *version)
 /* run the statement and see what it creates; search_path holds meanwhile, if given */
 static void
 run_watched(UtilityCall *call, Oid updated, Rights rights,
-			const char *search_path)
+			const char *search_path, const char *own_schemas)
 {
 	Creation	mine = {NIL, NIL, CurrentMemoryContext, GetUserId(), updated,
-	search_path, call};
+	search_path, own_schemas, call};
 	Creation   *outer = creation;
 
 	creation = &mine;
@@ -564,9 +592,13 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 	if (class == ExtensionRelationId)
 	{
 		MemoryContext save = MemoryContextSwitchTo(creation->context);
+		Oid			schema;
+		char	   *name;
 
-		check_allowed(new_extension_name(object));
-		check_everywhere(new_extension_name(object));
+		name = new_extension_name(object, &schema);
+		check_allowed(name);
+		check_everywhere(name);
+		check_own_schema(schema);
 		creation->extensions = lappend_oid(creation->extensions, object);
 		MemoryContextSwitchTo(save);
 	}
@@ -579,9 +611,23 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 	}
 }
 
-/* name of an extension whose row this very command has just inserted */
+/* is the schema of an extension, if it insists on that one, new or the user's? */
+static void
+check_own_schema(Oid schema)
+{
+	const char *name = get_namespace_name(schema);
+
+	if (name == NULL || list_member_oid(creation->schemas, schema) ||
+		strcmp(name, "public") == 0 || IsCatalogNamespace(schema) ||
+		!howdah_listed(creation->own_schemas, name))
+		return;
+	if (!object_ownercheck(NamespaceRelationId, schema, creation->user))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
+}
+
+/* name and schema of an extension whose row this very command has just inserted */
 static char *
-new_extension_name(Oid extension)
+new_extension_name(Oid extension, Oid *schema)
 {
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	SysScanDesc scan;
@@ -597,6 +643,7 @@ new_extension_name(Oid extension)
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "could not find extension %u", extension);
 	name = pstrdup(NameStr(((Form_pg_extension) GETSTRUCT(tuple))->extname));
+	*schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return name;

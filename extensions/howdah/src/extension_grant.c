@@ -54,19 +54,16 @@ static const Grant grants[] = {
 	{"log_fdw", ProcedureRelationId, NULL, "EXECUTE"},
 	{"mysql_fdw", ForeignDataWrapperRelationId, "mysql_fdw", "USAGE"},
 	{"oracle_fdw", ForeignDataWrapperRelationId, "oracle_fdw", "USAGE"},
-	/* for restores; its readers are withheld below */
-	{"orafce", RelationRelationId, "utl_file_dir", "SELECT, INSERT, UPDATE, DELETE"},
 	{"pg_cron", NamespaceRelationId, "cron", "USAGE"},
-	{"pg_cron", ProcedureRelationId, NULL, "EXECUTE"},
+	/* not alter_job: it finds the job by operators of whoever calls it */
+	{"pg_cron", ProcedureRelationId, "schedule", "EXECUTE"},
+	{"pg_cron", ProcedureRelationId, "schedule_in_database", "EXECUTE"},
+	{"pg_cron", ProcedureRelationId, "unschedule", "EXECUTE"},
 	{"pg_partman", RelationRelationId, NULL, "SELECT, INSERT, UPDATE, DELETE"},
 	{"pg_qualstats", ProcedureRelationId, "pg_qualstats_reset", "EXECUTE"},
 	{"pg_stat_statements", ProcedureRelationId, "pg_stat_statements_reset", "EXECUTE"},
 	{"pg_wait_sampling", ProcedureRelationId, "pg_wait_sampling_reset_profile", "EXECUTE"},
 	{"postgis", RelationRelationId, "spatial_ref_sys", "SELECT, INSERT, UPDATE, DELETE"},
-	{"postgis_topology", NamespaceRelationId, "topology", "USAGE"},
-	{"postgis_topology", RelationRelationId, "layer", "SELECT, INSERT, UPDATE, DELETE"},
-	{"postgis_topology", RelationRelationId, "topology", "SELECT, INSERT, UPDATE, DELETE"},
-	{"postgis_topology", RelationRelationId, "topology_id_seq", "USAGE, SELECT, UPDATE"},
 	{"postgres_fdw", ForeignDataWrapperRelationId, "postgres_fdw", "USAGE"},
 	{"tds_fdw", ForeignDataWrapperRelationId, "tds_fdw", "USAGE"},
 };

@@ -37,6 +37,7 @@
 #include "utils/builtins.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
+#include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
 /* an export under way: the rows of COPY go to the agent, all else where it went */
@@ -162,14 +163,16 @@ howdah_s3_import(PG_FUNCTION_ARGS)
 	const char *name;
 	Relation	rel;
 
-	check_caller();
-	name = needed_arg(fcinfo, 0, "table_name");
+	/* first of all: any other error would have the statement, with a secret, in the log */
 	for (int n = 6; n < 9; n++)
 		if (text_arg(fcinfo, n) != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("credentials are not supported"),
-					 errhint("Give the database a role for s3Import.")));
+					 errhint("Give the database a role for s3Import."),
+					 errhidestmt(true), errhidecontext(true)));
+	check_caller();
+	name = needed_arg(fcinfo, 0, "table_name");
 	stmt->is_from = true;
 	stmt->attlist = parse_columns(text_arg(fcinfo, 1));
 	stmt->options = parse_options(text_arg(fcinfo, 2), true);
@@ -317,6 +320,9 @@ parse_columns(const char *columns)
  * Run COPY ... TO STDOUT, whose rows go to the agent: what COPY sends to a client
  * it sends by PqCommMethods, as a parallel worker does. Whatever else is sent
  * meanwhile, such as a notice, goes on its way. SPI would refuse such a COPY.
+ *
+ * It is a command of its own, as SPI has those of volatile functions: it sees
+ * what was written before it, and what it writes is seen by the next one.
  */
 static void
 copy_to_agent(Export *export, const char *query, RawStmt *parsed, List *options)
@@ -325,6 +331,8 @@ copy_to_agent(Export *export, const char *query, RawStmt *parsed, List *options)
 	CopyToState copy;
 
 	pstate->p_sourcetext = query;
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
 	export->outer_methods = PqCommMethods;
 	export->outer_dest = whereToSendOutput;
 	exporting = export;
@@ -347,6 +355,8 @@ copy_to_agent(Export *export, const char *query, RawStmt *parsed, List *options)
 		exporting = NULL;
 	}
 	PG_END_TRY();
+	PopActiveSnapshot();
+	CommandCounterIncrement();
 	free_parsestate(pstate);
 }
 
@@ -440,6 +450,7 @@ open_target(const char *name, CopyStmt *stmt, ParseState *pstate)
 	check_target(rel, pstate, stmt->attlist);
 	if (XactReadOnly && !rel->rd_islocaltemp)
 		PreventCommandIfReadOnly("COPY FROM");
+	PreventCommandIfParallelMode("COPY FROM");
 	return rel;
 }
 

@@ -96,9 +96,9 @@ func (c Call) About(resource string, asked map[string][]string) (all map[string]
 }
 
 // namesNothing reports whether an action names no resource that could have tags: it is about
-// everything, or about everything of a kind.
+// everything, or about everything of a kind, or about a role, which has none here.
 func namesNothing(resource string) bool {
-	return resource == "*" || strings.HasSuffix(resource, ":*") || strings.HasSuffix(resource, "/*")
+	return resource == "*" || strings.HasPrefix(resource, "arn:aws:iam::") || strings.HasSuffix(resource, ":*") || strings.HasSuffix(resource, "/*")
 }
 
 // service returns a service by its name, or nil.

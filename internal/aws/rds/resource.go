@@ -63,6 +63,8 @@ func resources(c front.Call, in any) []string {
 			found[scope.ARN(kindOf[name], id)] = true
 		case resourceIDs[name] != nil:
 			found[resourceIDs[name].ARNOf(c.Scope, *text)] = true
+		case name == "RoleArn" && strings.HasPrefix(c.Action, "rds:AddRole"): // as AWS asks for iam:PassRole
+			found[*text] = true
 		case slices.Contains(arnParameters, name):
 			found[look.PlainARN(*text)] = true
 		}

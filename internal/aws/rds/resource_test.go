@@ -19,6 +19,27 @@ func TestLogsByPolicy(t *testing.T) {
 	}
 }
 
+// Giving a database a role takes the right to both, as a role opens a bucket. Taking it away does not.
+func TestRolesByPolicy(t *testing.T) {
+	const role, db = "arn:aws:iam::123456789012:role/own", "arn:aws:rds:us-east-1:123456789012:"
+	for action, r := range map[string]struct {
+		in   any
+		want string
+	}{
+		"AddRoleToDBInstance":      {&rds.AddRoleToDBInstanceMessage{DBInstanceIdentifier: wire.Some("x"), RoleArn: wire.Some(role)}, role + " " + db + "db:x"},
+		"AddRoleToDBCluster":       {&rds.AddRoleToDBClusterMessage{DBClusterIdentifier: wire.Some("x"), RoleArn: wire.Some(role)}, role + " " + db + "cluster:x"},
+		"RemoveRoleFromDBInstance": {&rds.RemoveRoleFromDBInstanceMessage{DBInstanceIdentifier: wire.Some("x"), RoleArn: wire.Some(role)}, db + "db:x"},
+	} {
+		c := front.Call{Scope: spec.Scope{Account: "123456789012", Region: "us-east-1"}, Action: "rds:" + action}
+		if got := strings.Join(resources(c, r.in), " "); got != r.want {
+			t.Errorf("%s names %s, want %s", action, got, r.want)
+		}
+		if _, known := c.About(role, nil); !known {
+			t.Error("a policy that denies by tags denies a role, which has none")
+		}
+	}
+}
+
 // A policy may allow some snapshots, and the automated backups of one database.
 func TestSnapshotsByPolicy(t *testing.T) {
 	c := front.Call{Scope: spec.Scope{Account: "123456789012", Region: "us-east-1"}}
