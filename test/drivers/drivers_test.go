@@ -273,6 +273,7 @@ func (f *fleet) failovers(l language, command []string) {
 				done, err := a.doneAfter(killed.Add(100 * time.Millisecond))
 				if err == nil {
 					a.took = append(a.took, done.Sub(killed))
+					f.Logf("%s: failover %d, %.2f s", a.database, len(a.took), done.Sub(killed).Seconds())
 				}
 				return err
 			})
