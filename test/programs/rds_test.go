@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,7 +65,7 @@ func TestThePageForThoseWhoComeFromRDS(t *testing.T) {
 	if may := to.ask("shop", "SELECT has_table_privilege('reader', 'sales.large', 'SELECT')::text"); may != "true" {
 		t.Error("the reader may not read")
 	}
-	shell.Env = append(env, "PGUSER=shopkeeper", "PGPASSWORD=after-1")
+	shell.Env = slices.Concat(env, []string{"PGUSER=shopkeeper", "PGPASSWORD=after-1"})
 	if out := shell.Run(t, page.Block{Heading: "log in", Commands: "psql 'service=new user=shopkeeper' -XAtc 'SHOW work_mem'"}); out != "8MB\n" {
 		t.Errorf("the application sees %q", out)
 	}

@@ -1,46 +1,22 @@
 -- Extensions of packages (internal/model/extension): what each could be turned to.
 
--- attempt: files by utl_file, with directories that pg_write_all_data added
--- needs: orafce
+-- attempt: objects of the user's that a script is to take over
+-- needs: ip4r
 -- as: master
-CREATE EXTENSION orafce;
-GRANT pg_write_all_data, pg_read_all_data TO plain;
--- as: plain
-INSERT INTO utl_file.utl_file_dir (dir) VALUES ('{dir}'), ('/etc');
-SELECT 'open ' || utl_file.fopen('/etc', 'passwd', 'r') IS NOT NULL;
-SELECT 'open ' || utl_file.fopen('{dir}', 'escaped', 'w') IS NOT NULL;
-SELECT utl_file.fcopy('/etc', 'passwd', '{dir}', 'escaped');
-SELECT utl_file.frename('/etc', 'passwd', '{dir}', 'escaped', true);
-SELECT utl_file.fremove('{dir}', 'escaped');
-SELECT utl_file.fgetattr('/etc', 'passwd');
--- sees: permission denied for function fopen
--- sees: permission denied for function fcopy
--- sees: permission denied for function frename
--- sees: permission denied for function fremove
--- sees: permission denied for function fgetattr
--- not: ^t$
+CREATE EXTENSION ip4r VERSION 'unpackaged';
+CREATE EXTENSION ip4r;
+ALTER EXTENSION ip4r UPDATE TO 'unpackaged';
+ALTER EXTENSION ip4r UPDATE TO 'ANY';
+SELECT 'owns ' || count(*) FROM pg_proc WHERE prolang = (SELECT oid FROM pg_language WHERE lanname = 'c') AND proowner = 'master'::regrole;
+-- sees: permission denied for version "unpackaged" of an extension
+-- sees: permission denied for version "ANY" of an extension
+-- sees: owns 0
 
--- attempt: defaults and checks that dbms_alert would evaluate as a superuser
--- needs: orafce
+-- attempt: a search_path of the login that a script runs
 -- as: master
-CREATE EXTENSION orafce;
-CREATE TEMP TABLE ora_alerts (event text, message text, got text DEFAULT pg_read_file('postgresql.conf'));
-SELECT dbms_alert.signal('a', 'b');
-SELECT 'got ' || length(got) FROM ora_alerts;
--- sees: permission denied for function signal
--- not: ^got
-
--- attempt: utl_file given back
--- needs: orafce
--- as: master
-CREATE EXTENSION orafce;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA utl_file TO master, PUBLIC;
-ALTER SCHEMA utl_file OWNER TO master;
-SELECT utl_file.fopen('/etc', 'passwd', 'r');
-ALTER EXTENSION orafce UPDATE;
-SELECT utl_file.fopen('/etc', 'passwd', 'r');
--- sees: permission denied for function fopen
--- not: ^[0-9]+$
+CREATE EXTENSION postgis_topology CASCADE;
+CREATE EXTENSION postgis_topology VERSION 'unpackaged';
+-- sees: extension "postgis_topology" is not supported on this instance
 
 -- attempt: a job of somebody else's
 -- needs: pg_cron
@@ -73,6 +49,7 @@ ALTER TABLE cron.job DISABLE ROW LEVEL SECURITY;
 CREATE TRIGGER evil BEFORE INSERT ON cron.job_run_details FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
 ALTER EXTENSION pg_cron SET SCHEMA public;
 -- sees: must be superuser
+-- sees: permission denied for function alter_job
 -- sees: permission denied for table job
 -- sees: master has 1
 -- sees: must be owner of table job
@@ -94,6 +71,24 @@ SELECT cron.unschedule('mine');
 DROP EXTENSION pg_cron;
 SELECT 'left ' || count(*) FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'pg_cron';
 -- sees: left 0
+
+-- attempt: a job of another user's, by an operator that names a function of PostgreSQL's own
+-- needs: pg_cron
+-- as: master
+CREATE EXTENSION pg_cron;
+SELECT cron.schedule('mine', '* * * * *', 'SELECT 1') > 0 AS scheduled;
+GRANT USAGE ON SCHEMA cron TO plain;
+-- as: plain
+CREATE SCHEMA evil_plain;
+CREATE OPERATOR evil_plain.= (LEFTARG = text, RIGHTARG = text, FUNCTION = textne);
+SET search_path = evil_plain, pg_catalog;
+SELECT cron.alter_job(1, command => 'GRANT rds_superuser TO plain');
+SELECT cron.unschedule('mine');
+SELECT cron.unschedule(1);
+-- as: master
+SELECT 'still ' || command FROM cron.job;
+-- sees: permission denied for function alter_job
+-- sees: still SELECT 1
 
 -- attempt: a schema that is to be pg_cron's
 -- needs: pg_cron

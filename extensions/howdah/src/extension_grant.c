@@ -1,16 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * extension_grant.c
- *		What master users get on the objects of a new extension, and what
- *		nobody gets.
+ *		What master users get on the objects of a new extension.
  *
  * The admin role owns these objects, so a user has what their script grants
  * to PUBLIC. For a few extensions that is not enough to use them as on RDS:
  * the wrappers through which servers are created, tables that are there to be
  * written to, and functions that only read or reset and that their authors
  * kept from PUBLIC. Nothing is granted by pattern: dblink_connect_u, for one,
- * must stay with superusers. And some functions of extensions that are sound
- * otherwise reach files: PUBLIC loses those.
+ * must stay with superusers.
  *
  * All of this counts as the extension's own privileges (pg_init_privs), so that
  * pg_dump does not dump it, and a restore by a master user does not fail at it.
@@ -68,21 +66,6 @@ static const Grant grants[] = {
 	{"tds_fdw", ForeignDataWrapperRelationId, "tds_fdw", "USAGE"},
 };
 
-/* schemas of extensions whose functions are for nobody */
-static const char *const withheld[][2] = {
-	/*
-	 * It checks paths by a table, which members of pg_write_all_data may write
-	 * to.
-	 */
-	{"orafce", "utl_file"},
-
-	/*
-	 * It inserts with a superuser's rights into a table that a user may have
-	 * made, and evaluates the defaults of its columns: pg_read_file.
-	 */
-	{"orafce", "dbms_alert"},
-};
-
 /* see howdah_keeps_extension */
 static const char *const kept[] = {"pg_cron"};
 
@@ -91,7 +74,6 @@ static List *extension_members(Oid extension, Oid class);
 static char *object_name(Oid class, Oid object);
 static const char *object_words(Oid class, Oid object);
 static bool is_grantable(Oid class, Oid object);
-static void withhold(Oid extension, const char *schema);
 
 /*
  * Does the admin role stay the owner of this extension? pg_cron writes to its
@@ -135,29 +117,9 @@ howdah_grant_extension(Oid extension)
 									   quote_identifier(howdah_superuser_role)));
 		}
 	}
-	for (int i = 0; i < lengthof(withheld); i++)
-		if (strcmp(name, withheld[i][0]) == 0)
-			withhold(extension, withheld[i][1]);
 }
 
-/* take the extension's functions in a schema of it from everybody */
-static void
-withhold(Oid extension, const char *schema)
-{
-	ListCell   *lc;
-
-	foreach(lc, extension_members(extension, ProcedureRelationId))
-	{
-		Oid			function = lfirst_oid(lc);
-
-		if (strcmp(get_namespace_name(get_func_namespace(function)), schema) == 0)
-			run_as_script(extension,
-						  psprintf("REVOKE ALL ON %s FROM PUBLIC",
-								   object_words(ProcedureRelationId, function)));
-	}
-}
-
-/* run a GRANT or REVOKE as if the extension's script did */
+/* run a GRANT as if the extension's script did */
 static void
 run_as_script(Oid extension, const char *command)
 {

@@ -143,12 +143,12 @@ func (s *Server) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for questions: %w", err)
 	}
-	defer packets.Close()
+	defer func() { _ = packets.Close() }()
 	conns, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen.String())
 	if err != nil {
 		return fmt.Errorf("listen for questions: %w", err)
 	}
-	defer conns.Close()
+	defer func() { _ = conns.Close() }()
 	room := stranger.New(stranger.Limits{Conns: mostConns})
 	servers := []*dns.Server{
 		{PacketConn: packets, Handler: s, UDPSize: mostUDP},
@@ -172,10 +172,10 @@ func (s *Server) serve(ctx context.Context) error {
 	for _, server := range servers {
 		_ = server.ShutdownContext(stop) // one that has not begun ends when its socket is closed
 	}
-	packets.Close()
-	conns.Close()
+	_ = packets.Close()
+	_ = conns.Close()
 	for range running {
-		<-ended
+		_ = <-ended
 	}
 	return err
 }

@@ -103,7 +103,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener, of string, uid 
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	seats := make(chan struct{}, waiting)
@@ -130,7 +130,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener, of string, uid 
 
 // answer does what one connection asks for.
 func (s *Server) answer(ctx context.Context, conn *net.UnixConn, of string, uid int) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	log := s.config.Log.With("member", of)
 	if peer, err := peerOf(conn); err != nil || peer != uid {
 		log.Warn("somebody else asks for exports and imports", "uid", peer, "error", err)
