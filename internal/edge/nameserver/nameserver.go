@@ -175,7 +175,9 @@ func (s *Server) serve(ctx context.Context) error {
 	_ = packets.Close()
 	_ = conns.Close()
 	for range running {
-		_ = <-ended
+		if end := <-ended; err == nil && ctx.Err() == nil {
+			err = end
+		}
 	}
 	return err
 }
