@@ -84,7 +84,6 @@ CREATE OPERATOR evil_plain.= (LEFTARG = text, RIGHTARG = text, FUNCTION = textne
 SET search_path = evil_plain, pg_catalog;
 SELECT cron.alter_job(1, command => 'GRANT rds_superuser TO plain');
 SELECT cron.unschedule('mine');
-SELECT cron.unschedule(1);
 -- as: master
 SELECT 'still ' || command FROM cron.job;
 -- sees: permission denied for function alter_job

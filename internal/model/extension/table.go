@@ -75,7 +75,7 @@ var packaged = []Extension{
 	{Name: "orafce", For: "functions and packages of Oracle", Package: "postgresql-N-orafce", Version: "4.1.1",
 		Refused: "functions of its `dbms_sql` and others end the server when they are called with numbers that they do not expect"},
 	{Name: "pg_cron", For: "runs statements by the clock", Package: "postgresql-N-cron", Version: "1.4.2", Library: "pg_cron", Preload: Must,
-		Note: "create it in the database that `cron.database_name` names (`postgres` by default). Jobs run on the primary alone, as who scheduled them, and go on after a failover. `alter_job` is for nobody: unschedule, and schedule again. Dump that database with `pg_dump --exclude-schema=cron`, and schedule the jobs again"},
+		Note: "create it in the database that `cron.database_name` names (`postgres` by default). Jobs run on the primary alone, as who scheduled them, and go on after a failover. `alter_job` is for nobody: unschedule, and schedule again. Whoever gets USAGE on the schema `cron` may end jobs of others, too. Dump that database with `pg_dump --exclude-schema=cron`, and schedule the jobs again"},
 	{Name: "pg_partman", For: "makes and drops partitions by time or number", Package: "postgresql-N-partman", Version: "4.7.2", Note: "run `run_maintenance_proc` with pg_cron: there is no background worker, as on RDS"},
 	{Name: "pg_qualstats", For: "counts the conditions of statements, for advice on indexes", Package: "postgresql-N-pg-qualstats", Version: "2.0.4", Library: "pg_qualstats", Preload: Must},
 	{Name: "pg_repack", For: "rebuilds tables without locking them", Package: "postgresql-N-repack", Version: "1.4.8",
