@@ -113,7 +113,8 @@ func TestExtensionsOfPackages(t *testing.T) {
 		if err := shop.exec(try.prepare); err != nil {
 			t.Errorf("prepare %s: %v", name, err)
 		}
-		if err := shop.exec("ALTER EXTENSION " + name + " UPDATE"); err != nil {
+		refused := strings.HasPrefix(name, "postgis") // its scripts of updates run what users wrote
+		if err := shop.exec("ALTER EXTENSION " + name + " UPDATE"); (err != nil) != refused {
 			t.Errorf("update %s: %v", name, err)
 		}
 	}

@@ -8,9 +8,25 @@ CREATE EXTENSION ip4r;
 ALTER EXTENSION ip4r UPDATE TO 'unpackaged';
 ALTER EXTENSION ip4r UPDATE TO 'ANY';
 SELECT 'owns ' || count(*) FROM pg_proc WHERE prolang = (SELECT oid FROM pg_language WHERE lanname = 'c') AND proowner = 'master'::regrole;
--- sees: permission denied for version "unpackaged" of an extension
--- sees: permission denied for version "ANY" of an extension
+-- sees: permission denied for version "unpackaged" of extension "ip4r"
+-- sees: permission denied for version "ANY" of extension "ip4r"
 -- sees: owns 0
+
+-- attempt: a search_path that PostGIS's scripts of updates run
+-- needs: postgis
+-- as: master
+SELECT set_config('search_path', 'public;ALTER/**/ROLE/**/master/**/SUPERUSER', false) IS NULL;
+ALTER DATABASE target SET search_path FROM CURRENT;
+RESET search_path;
+CREATE EXTENSION postgis VERSION '3.3.2next';
+CREATE EXTENSION postgis;
+ALTER EXTENSION postgis UPDATE TO '3.3.2next';
+ALTER EXTENSION postgis UPDATE TO 'ANY';
+ALTER EXTENSION postgis UPDATE;
+ALTER DATABASE target RESET search_path;
+-- sees: permission denied for version "3.3.2next" of extension "postgis"
+-- sees: permission denied for version "ANY" of extension "postgis"
+-- sees: permission denied to update extension "postgis"
 
 -- attempt: a search_path of the login that a script runs
 -- as: master

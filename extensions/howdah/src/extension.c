@@ -36,6 +36,7 @@
 #include "commands/extension.h"
 #include "commands/schemacmds.h"
 #include "executor/spi.h"
+#include "extension_check.h"
 #include "extension_grant.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -85,16 +86,9 @@ static void object_access(ObjectAccessType access, Oid class, Oid object,
 						  int sub_id, void *arg);
 static char *new_extension_name(Oid extension, Oid *schema);
 static void check_own_schema(Oid schema);
-static void check_allowed(const char *name);
-static void check_everywhere(const char *name);
-static void check_version(const char *version);
-static void check_owner(const char *name);
 static bool guard_kept(UtilityCall *call, List *names);
-static void check_not_system_schema(const char *name);
-static void check_create_in_schema(const char *name);
 static const char *check_target_schema(CreateExtensionStmt *stmt,
 									   const ControlFile *control, bool elevated);
-static void check_database(const char *name);
 static DefElem *find_option(List *options, const char *name);
 static const char *string_option(List *options, const char *name);
 static ControlFile read_control_file(const char *name, const char *version);
@@ -168,7 +162,7 @@ guard_kept(UtilityCall *call, List *names)
 			return false;
 	if (!howdah_has_superuser_role())
 		return false;
-	check_database(strVal(linitial(names)));
+	howdah_check_extension_database(strVal(linitial(names)));
 	howdah_run_call_as_admin(call);
 	return true;
 }
@@ -189,15 +183,15 @@ guard_create(UtilityCall *call)
 		say_exists(stmt);
 		return;
 	}
-	check_allowed(stmt->extname);
-	check_everywhere(stmt->extname);
-	check_version(string_option(stmt->options, "new_version"));
+	howdah_check_extension_allowed(stmt->extname);
+	howdah_check_extension_everywhere(stmt->extname);
+	howdah_check_extension_version(stmt->extname, string_option(stmt->options, "new_version"));
 	control = read_control_file(stmt->extname,
 								string_option(stmt->options, "new_version"));
 	elevated = control.needs_superuser && howdah_has_superuser_role();
 	search_path = check_target_schema(stmt, &control, elevated);
 	if (elevated)
-		check_database(stmt->extname);
+		howdah_check_extension_database(stmt->extname);
 	run_watched(call, InvalidOid, rights_for(&control, elevated), search_path,
 				control.schemas);
 }
@@ -211,8 +205,9 @@ guard_update(UtilityCall *call)
 	ControlFile control;
 	bool		elevated;
 
-	check_allowed(stmt->extname);
-	check_version(string_option(stmt->options, "new_version"));
+	howdah_check_extension_allowed(stmt->extname);
+	howdah_check_extension_version(stmt->extname, string_option(stmt->options, "new_version"));
+	howdah_check_extension_update(stmt->extname);
 	control = read_control_file(stmt->extname,
 								string_option(stmt->options, "new_version"));
 	elevated = control.needs_superuser && howdah_has_superuser_role() &&
@@ -220,8 +215,8 @@ guard_update(UtilityCall *call)
 	if (elevated)
 	{
 		if (!howdah_keeps_extension(stmt->extname))
-			check_owner(stmt->extname);
-		check_database(stmt->extname);
+			howdah_check_extension_owner(stmt->extname);
+		howdah_check_extension_database(stmt->extname);
 	}
 	run_watched(call, extension, rights_for(&control, elevated), NULL, control.schemas);
 }
@@ -233,16 +228,16 @@ guard_move(UtilityCall *call)
 	AlterObjectSchemaStmt *stmt = (AlterObjectSchemaStmt *) call->pstmt->utilityStmt;
 	const char *name = strVal(stmt->object);
 
-	check_allowed(name);
+	howdah_check_extension_allowed(name);
 	if (!howdah_has_superuser_role() ||
 		!OidIsValid(get_extension_oid(name, true)))
 	{
 		run_watched(call, InvalidOid, AS_USER, NULL, "");
 		return;
 	}
-	check_owner(name);
-	check_not_system_schema(stmt->newschema);
-	check_create_in_schema(stmt->newschema);
+	howdah_check_extension_owner(name);
+	howdah_check_extension_not_system_schema(stmt->newschema);
+	howdah_check_extension_create_in_schema(stmt->newschema);
 	run_watched(call, InvalidOid, AS_ADMIN, NULL, "");
 }
 
@@ -277,103 +272,6 @@ rights_for(const ControlFile *control, bool elevated)
 	return control->runs_as_superuser ? AS_TRUSTED : AS_USER;
 }
 
-/* refuse extensions that are not in the list */
-static void
-check_allowed(const char *name)
-{
-	if (!howdah_listed(howdah_extensions, name))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("extension \"%s\" is not supported on this instance", name),
-				 errdetail("It is not in the list of extensions that users may create."),
-				 errhint("For the list, see SHOW howdah.extensions.")));
-}
-
-/* refuse extensions that would not work after a failover to some host */
-static void
-check_everywhere(const char *name)
-{
-	if (howdah_listed(howdah_absent_extensions, name))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("extension \"%s\" is not installed on all hosts of this database", name),
-				 errdetail("It would not work after a failover."),
-				 errhint("Install it on the hosts that lack it: howdah status names them.")));
-}
-
-/*
- * Versions are numbers. "unpackaged" and "ANY", which some extensions have, stand
- * for objects that are there: a script that starts from these takes a user's own
- * objects for the extension's, and makes C functions of them that the user owns.
- */
-static void
-check_version(const char *version)
-{
-	if (version != NULL && !(version[0] >= '0' && version[0] <= '9'))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for version \"%s\" of an extension", version),
-				 errhint("The versions in pg_available_extension_versions that begin with a digit can be asked for.")));
-}
-
-/* is it the user's? until the transaction ends no other one gets its name */
-static void
-check_owner(const char *name)
-{
-	Oid			extension = get_extension_oid(name, false);
-
-	if (!object_ownercheck(ExtensionRelationId, extension, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_EXTENSION, name);
-	LockDatabaseObject(ExtensionRelationId, extension, 0, AccessShareLock);
-	if (get_extension_oid(name, false) != extension)
-		check_owner(name);
-}
-
-/* as PostgreSQL asks of users who create trusted extensions */
-static void
-check_database(const char *name)
-{
-	if (object_aclcheck(DatabaseRelationId, MyDatabaseId, GetUserId(),
-						ACL_CREATE) != ACLCHECK_OK)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for extension \"%s\"", name),
-				 errhint("Must have CREATE privilege on current database.")));
-}
-
-/*
- * The system's schemas are searched before all others by everyone, superusers
- * included, so nothing is added there for users.
- */
-static void
-check_not_system_schema(const char *name)
-{
-	if (strncmp(name, "pg_", 3) == 0 || strcmp(name, "information_schema") == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to place an extension in schema \"%s\"",
-						name)));
-}
-
-/*
- * May the user create there? public is everybody's as far as extensions go.
- * Until the transaction ends no other schema gets the name (see lock.c).
- */
-static void
-check_create_in_schema(const char *name)
-{
-	Oid			schema = get_namespace_oid(name, true);
-
-	if (!OidIsValid(schema) || strcmp(name, "public") == 0)
-		return;
-	if (object_aclcheck(NamespaceRelationId, schema, GetUserId(),
-						ACL_CREATE) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA, name);
-	LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
-	if (get_namespace_oid(name, true) != schema)
-		check_create_in_schema(name);
-}
-
 /*
  * Check the schema that the command names or defaults to. It does not matter
  * to an extension with a schema of its own, but to what CASCADE adds. Returns
@@ -399,9 +297,9 @@ check_target_schema(CreateExtensionStmt *stmt, const ControlFile *control,
 	}
 	if (name == NULL)
 		return "";
-	check_not_system_schema(name);
+	howdah_check_extension_not_system_schema(name);
 	if (elevated)
-		check_create_in_schema(name);
+		howdah_check_extension_create_in_schema(name);
 	return quote_identifier(name);
 }
 
@@ -596,8 +494,8 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 		char	   *name;
 
 		name = new_extension_name(object, &schema);
-		check_allowed(name);
-		check_everywhere(name);
+		howdah_check_extension_allowed(name);
+		howdah_check_extension_everywhere(name);
 		check_own_schema(schema);
 		creation->extensions = lappend_oid(creation->extensions, object);
 		MemoryContextSwitchTo(save);

@@ -94,7 +94,7 @@ var packaged = []Extension{
 	{Name: "plprofiler", For: "where PL/pgSQL functions spend their time", Package: "postgresql-N-plprofiler", Version: "4.2.1",
 		Refused: "its script gives C functions to a role that it makes the master user a member of: their owner could call them in ways that end the server"},
 	{Name: "postgis", For: "geometry and geography", Package: "postgresql-N-postgis-3", Version: "3.3.2",
-		Note: "a few functions of 3.3.2 end the server when they are called with absurd values (`ST_AsGeoJSON` with two billion digits): every session of the database is then connected anew"},
+		Note: "a few functions of 3.3.2 end the server when they are called with absurd values (`ST_AsGeoJSON` with two billion digits): every session of the database is then connected anew. Its scripts of updates run the search_path of the database as a superuser, so `ALTER EXTENSION … UPDATE` and other versions are refused"},
 	{Name: "postgis_raster", For: "rasters for PostGIS", Package: "postgresql-N-postgis-3", Version: "3.3.2",
 		Note: "the drivers of GDAL and rasters outside of the database are off, and stay off: they read files and addresses. `ST_SetGeoTransform` with NaN ends the server, as above"},
 	{Name: "postgis_topology", For: "topologies for PostGIS", Package: "postgresql-N-postgis-3", Version: "3.3.2",
