@@ -168,10 +168,12 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// changeable returns the parameters that groups may set.
+// changeable returns the parameters that groups may set, of which PostgreSQL itself told. It takes anything for those of
+// libraries that this server has not loaded.
 func (c *cluster) changeable() []param.Parameter {
 	return slices.DeleteFunc(c.catalog.All(family), func(p param.Parameter) bool {
-		return param.Owned(p, family, param.Instance) != "" || strings.HasPrefix(p.Name, "rds.")
+		told := slices.ContainsFunc(c.catalog.Parameters, func(read param.Parameter) bool { return read.Name == p.Name })
+		return !told || param.Owned(p, family, param.Instance) != "" || strings.HasPrefix(p.Name, "rds.")
 	})
 }
 
