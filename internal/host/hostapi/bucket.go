@@ -22,9 +22,9 @@ const bucketPath = "bucket"
 // bucket gives a host what lets a database into a bucket, if one of its members that run is the
 // database's, and the database has a role for the feature.
 func (s *Server) bucket(ctx context.Context, c call, in BucketRequest) (member.Bucket, error) {
-	kind, host, _ := strings.Cut(c.caller, ":")
-	if Kind(kind) != Agent {
-		return member.Bucket{}, fmt.Errorf("%w: only an agent has members", errForbidden)
+	host, err := c.agent()
+	if err != nil {
+		return member.Bucket{}, err
 	}
 	if s.Bucket == nil {
 		return member.Bucket{}, fmt.Errorf("%w: this control plane has no roles", errForbidden)

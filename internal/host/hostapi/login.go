@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"howdah/internal/model/member"
 	"howdah/internal/state"
@@ -35,9 +34,9 @@ func RefuseToken(why string) error { return tokenRefusal(why) }
 
 // login decides about a login into a member that runs on the caller's host.
 func (s *Server) login(ctx context.Context, c call, in LoginRequest) (LoginAnswer, error) {
-	kind, host, _ := strings.Cut(c.caller, ":")
-	if Kind(kind) != Agent {
-		return LoginAnswer{}, fmt.Errorf("%w: only an agent has members", errForbidden)
+	host, err := c.agent()
+	if err != nil {
+		return LoginAnswer{}, err
 	}
 	assignment, err := state.Get[member.Assignment](ctx, s.Store, state.Assign(host, in.Member))
 	if errors.Is(err, state.ErrNotFound) {

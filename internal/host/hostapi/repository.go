@@ -25,9 +25,9 @@ const repositoryPath = "repository"
 // repository gives a host what opens a repository for a database of which the host has work: a
 // member that archives there, a member that is restored from there, or a job.
 func (s *Server) repository(ctx context.Context, c call, in RepositoryRequest) (member.Repository, error) {
-	kind, host, _ := strings.Cut(c.caller, ":")
-	if Kind(kind) != Agent {
-		return member.Repository{}, fmt.Errorf("%w: only an agent has members", errForbidden)
+	host, err := c.agent()
+	if err != nil {
+		return member.Repository{}, err
 	}
 	if s.Repository == nil {
 		return member.Repository{}, fmt.Errorf("%w: this control plane has no repositories", errForbidden)

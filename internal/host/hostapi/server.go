@@ -86,6 +86,15 @@ type call struct {
 	caller string // common name of the certificate, or ""
 }
 
+// agent returns the host whose agent calls, or errForbidden.
+func (c call) agent() (host string, err error) {
+	kind, host, _ := strings.Cut(c.caller, ":")
+	if Kind(kind) != Agent {
+		return "", fmt.Errorf("%w: only an agent has members", errForbidden)
+	}
+	return host, nil
+}
+
 // handle returns a handler that decodes a request, calls f, and encodes its answer or its error.
 func handle[In, Out any](s *Server, f func(context.Context, call, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -29,9 +29,9 @@ const storageKeyPath = "storage-key"
 // member is to run there. While a restored home asks which host has which data, it also gives the
 // key to a host that has the data.
 func (s *Server) storageKey(ctx context.Context, c call, in StorageKeyRequest) (StorageKeyAnswer, error) {
-	kind, host, _ := strings.Cut(c.caller, ":")
-	if Kind(kind) != Agent {
-		return StorageKeyAnswer{}, fmt.Errorf("%w: only an agent has members", errForbidden)
+	host, err := c.agent()
+	if err != nil {
+		return StorageKeyAnswer{}, err
 	}
 	if s.Storage == nil {
 		return StorageKeyAnswer{}, fmt.Errorf("%w: this control plane has no keys of storage", errForbidden)
