@@ -36,14 +36,24 @@ func (o *Options) CompleteHosts(cmd *cobra.Command, args []string, _ string) ([]
 
 // completeFirst completes the first argument, and no other, by names that the status has.
 func (o *Options) completeFirst(cmd *cobra.Command, args []string, names func(*admin.Status) []string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+	return CompleteFirst(func(cmd *cobra.Command) ([]string, error) {
+		status, err := o.AskStatus(cmd)
+		return names(&status), err
+	})(cmd, args, "")
+}
+
+// CompleteFirst completes the first argument, and no other, by the names that there are.
+func CompleteFirst(names func(*cobra.Command) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all, err := names(cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
 	}
-	status, err := o.AskStatus(cmd)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return names(&status), cobra.ShellCompDirectiveNoFileComp
 }
 
 // CompleteTargets completes the instances of the cluster that was named.

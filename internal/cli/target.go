@@ -184,10 +184,15 @@ func Value[T any](p *T) T {
 
 // AskStatus returns what the admin API says of everything.
 func (o *Options) AskStatus(cmd *cobra.Command) (admin.Status, error) {
-	var out admin.Status
+	return AskAdmin[admin.Status](cmd, o, admin.VerbStatus, admin.Nothing{})
+}
+
+// AskAdmin asks the control plane by a verb of the admin API, and returns its answer.
+func AskAdmin[Out any](cmd *cobra.Command, o *Options, verb string, in any) (Out, error) {
+	var out Out
 	api, err := o.API(cmd)
 	if err != nil {
 		return out, err
 	}
-	return out, api.Admin(cmd.Context(), admin.VerbStatus, admin.Nothing{}, &out)
+	return out, api.Admin(cmd.Context(), verb, in, &out)
 }

@@ -83,7 +83,7 @@ func (f *addFlags) read(cmd *cobra.Command, o *cli.Options, in *admin.Repository
 }
 
 func add(cmd *cobra.Command, o *cli.Options, in admin.RepositoryAddRequest) error {
-	out, err := ask[admin.Repository](cmd, o, admin.VerbRepositoryAdd, in)
+	out, err := cli.AskAdmin[admin.Repository](cmd, o, admin.VerbRepositoryAdd, in)
 	if err != nil {
 		return err
 	}

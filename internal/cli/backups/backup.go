@@ -27,7 +27,7 @@ func newBackupList(o *cli.Options) *cobra.Command {
 		Use: "list [DB]", Short: "List backups, of all databases or one, also of deleted ones", Args: cli.Args(cobra.MaximumNArgs(1)), Aliases: []string{"ls"},
 		ValidArgsFunction: o.CompleteNames, Example: "  howdah backup list\n  howdah backup list orders -o json",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			out, err := ask[admin.BackupsAnswer](cmd, o, admin.VerbBackups, admin.BackupsRequest{Name: strings.Join(names, "")})
+			out, err := cli.AskAdmin[admin.BackupsAnswer](cmd, o, admin.VerbBackups, admin.BackupsRequest{Name: strings.Join(names, "")})
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func newBackupShow(o *cli.Options) *cobra.Command {
 		Use: "show DB", Short: "Show how the backups of a database are: what can be restored, the archive, the newest drill", Args: cli.OneName,
 		ValidArgsFunction: o.CompleteNames, Example: "  howdah backup show orders",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			out, err := ask[admin.BackupStatus](cmd, o, admin.VerbBackupShow, admin.BackupsRequest{Name: names[0]})
+			out, err := cli.AskAdmin[admin.BackupStatus](cmd, o, admin.VerbBackupShow, admin.BackupsRequest{Name: names[0]})
 			if err != nil {
 				return err
 			}

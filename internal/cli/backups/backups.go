@@ -29,18 +29,8 @@ func newRepository(o *cli.Options) *cobra.Command {
 	return group
 }
 
-// ask does a verb and returns its answer.
-func ask[Out any](cmd *cobra.Command, o *cli.Options, verb string, in any) (Out, error) {
-	var out Out
-	api, err := o.API(cmd)
-	if err != nil {
-		return out, err
-	}
-	return out, api.Admin(cmd.Context(), verb, in, &out)
-}
-
 func repositories(cmd *cobra.Command, o *cli.Options) ([]admin.Repository, error) {
-	out, err := ask[admin.RepositoryListAnswer](cmd, o, admin.VerbRepositoryList, admin.Nothing{})
+	out, err := cli.AskAdmin[admin.RepositoryListAnswer](cmd, o, admin.VerbRepositoryList, admin.Nothing{})
 	return out.Repositories, err
 }
 

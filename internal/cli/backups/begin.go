@@ -41,7 +41,7 @@ func finishBackup(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun) e
 	if err := await(cmd, o, begun, "the backup of "+begun.Database); err != nil {
 		return err
 	}
-	out, err := ask[admin.BackupsAnswer](cmd, o, admin.VerbBackups, admin.BackupsRequest{Name: begun.ResourceID})
+	out, err := cli.AskAdmin[admin.BackupsAnswer](cmd, o, admin.VerbBackups, admin.BackupsRequest{Name: begun.ResourceID})
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func finishBackup(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun) e
 // begin begins an operation about the backups of a database. The id is chosen here, so that a call
 // that is sent again begins nothing more.
 func begin(cmd *cobra.Command, o *cli.Options, verb, prefix, name string) (admin.BackupBegun, error) {
-	return ask[admin.BackupBegun](cmd, o, verb, admin.BackupBeginRequest{Name: name, ID: cli.OperationID(prefix, name, o.Now())})
+	return cli.AskAdmin[admin.BackupBegun](cmd, o, verb, admin.BackupBeginRequest{Name: name, ID: cli.OperationID(prefix, name, o.Now())})
 }
 
 // await waits until an operation is done, and shows its steps.

@@ -14,7 +14,7 @@ func newDefault(o *cli.Options) *cobra.Command {
 		Use: "default NAME", Short: "Back new databases up to this repository", Args: cli.OneName,
 		ValidArgsFunction: complete(o, func(r admin.Repository) bool { return !r.Default }), Example: "  howdah repository default main",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, err := ask[admin.Repository](cmd, o, admin.VerbRepositoryDefault, admin.RepositoryRequest{Name: args[0]})
+			out, err := cli.AskAdmin[admin.Repository](cmd, o, admin.VerbRepositoryDefault, admin.RepositoryRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func newRemove(o *cli.Options) *cobra.Command {
 					return err
 				}
 			}
-			out, err := ask[admin.RepositoryRemoveAnswer](cmd, o, admin.VerbRepositoryRemove, in)
+			out, err := cli.AskAdmin[admin.RepositoryRemoveAnswer](cmd, o, admin.VerbRepositoryRemove, in)
 			if err != nil {
 				return err
 			}

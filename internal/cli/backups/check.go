@@ -16,7 +16,7 @@ func newCheck(o *cli.Options) *cobra.Command {
 		Long: "Does in a repository what backups need. Each host reads what the control plane wrote, and writes an answer: so they are sure " +
 			"to see the same place. The exit code is 3 if something does not work.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, err := ask[admin.RepositoryCheckAnswer](cmd, o, admin.VerbRepositoryCheck, admin.RepositoryRequest{Name: args[0]})
+			out, err := cli.AskAdmin[admin.RepositoryCheckAnswer](cmd, o, admin.VerbRepositoryCheck, admin.RepositoryRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ func finishDrill(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun) er
 	if err := await(cmd, o, begun, "the drill of "+begun.Database); err != nil {
 		return err
 	}
-	out, err := ask[admin.DrillsAnswer](cmd, o, admin.VerbDrills, admin.BackupsRequest{Name: begun.ResourceID})
+	out, err := cli.AskAdmin[admin.DrillsAnswer](cmd, o, admin.VerbDrills, admin.BackupsRequest{Name: begun.ResourceID})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func newKeyExport(o *cli.Options) *cobra.Command {
 			"all backups in it. `howdah repository add --adopt --key-file` opens the repository with it in another home.",
 		Example: "  howdah repository key export default > key.txt",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, err := ask[admin.RepositoryKeyAnswer](cmd, o, admin.VerbRepositoryKeyExport, admin.RepositoryRequest{Name: args[0]})
+			out, err := cli.AskAdmin[admin.RepositoryKeyAnswer](cmd, o, admin.VerbRepositoryKeyExport, admin.RepositoryRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func newKeyImport(o *cli.Options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out, err := ask[admin.Repository](cmd, o, admin.VerbRepositoryKeyImport, in)
+			out, err := cli.AskAdmin[admin.Repository](cmd, o, admin.VerbRepositoryKeyImport, in)
 			if err != nil {
 				return err
 			}

@@ -64,7 +64,7 @@ func newShow(o *cli.Options) *cobra.Command {
 		Use: "show NAME", Short: "Show a repository: where it is, what is in it, which databases use it", Args: cli.OneName,
 		ValidArgsFunction: complete(o, anyOf), Example: "  howdah repository show default",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, err := ask[admin.Repository](cmd, o, admin.VerbRepositoryShow, admin.RepositoryRequest{Name: args[0]})
+			out, err := cli.AskAdmin[admin.Repository](cmd, o, admin.VerbRepositoryShow, admin.RepositoryRequest{Name: args[0]})
 			if err != nil {
 				return err
 			}

@@ -56,7 +56,7 @@ func backupStatuses(cmd *cobra.Command, o *cli.Options) ([]measured, error) {
 		if d.Backups == nil || d.Account != status.Account || d.Region != status.Region {
 			continue
 		}
-		s, err := ask[admin.BackupStatus](cmd, o, admin.VerbBackupShow, admin.BackupsRequest{Name: d.Name})
+		s, err := cli.AskAdmin[admin.BackupStatus](cmd, o, admin.VerbBackupShow, admin.BackupsRequest{Name: d.Name})
 		if client.IsCode(err, admin.CodeDatabaseNotFound) {
 			continue // it was deleted meanwhile
 		}

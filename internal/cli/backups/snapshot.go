@@ -24,7 +24,7 @@ func newSnapshotList(o *cli.Options) *cobra.Command {
 		Use: "list [DB]", Short: "List snapshots, of all databases or one, of all accounts and regions", Args: cli.Args(cobra.MaximumNArgs(1)), Aliases: []string{"ls"},
 		ValidArgsFunction: o.CompleteNames, Example: "  howdah snapshot list\n  howdah snapshot list orders",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			out, err := ask[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{Name: strings.Join(names, "")})
+			out, err := cli.AskAdmin[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{Name: strings.Join(names, "")})
 			if err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ func newSnapshotCopy(o *cli.Options) *cobra.Command {
 }
 
 func runSnapshotCopy(cmd *cobra.Command, o *cli.Options, in admin.SnapshotCopyRequest, noWait bool) error {
-	out, err := ask[admin.SnapshotCopy](cmd, o, admin.VerbSnapshotCopy, in)
+	out, err := cli.AskAdmin[admin.SnapshotCopy](cmd, o, admin.VerbSnapshotCopy, in)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func copiedText(c admin.SnapshotCopy) string {
 
 // made returns the snapshot that an operation has made.
 func made(cmd *cobra.Command, o *cli.Options, begun admin.BackupBegun, name string) (admin.Snapshot, error) {
-	all, err := ask[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{Name: begun.ResourceID})
+	all, err := cli.AskAdmin[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{Name: begun.ResourceID})
 	if err != nil {
 		return admin.Snapshot{}, err
 	}

@@ -57,7 +57,7 @@ func create(ctx context.Context, t *cli.Target, name string) (string, error) {
 
 // finishSnapshot waits for a snapshot, and says what it took.
 func finishSnapshot(cmd *cobra.Command, o *cli.Options, t *cli.Target, name string, noWait bool) error {
-	all, err := ask[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{Name: t.ResourceID()})
+	all, err := cli.AskAdmin[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{Name: t.ResourceID()})
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func runSnapshotDownload(cmd *cobra.Command, o *cli.Options, f *downloadFlags) e
 
 // beginDownload asks for a download. Of encrypted storage it asks a person first.
 func beginDownload(cmd *cobra.Command, o *cli.Options, f *downloadFlags) (admin.SnapshotDownload, error) {
-	out, err := ask[admin.SnapshotDownload](cmd, o, admin.VerbSnapshotDownload, f.SnapshotDownloadRequest)
+	out, err := cli.AskAdmin[admin.SnapshotDownload](cmd, o, admin.VerbSnapshotDownload, f.SnapshotDownloadRequest)
 	if !client.IsCode(err, admin.CodeDownloadEncrypted) || !o.Screen.Terminal.In() {
 		return out, err
 	}
@@ -96,7 +96,7 @@ func beginDownload(cmd *cobra.Command, o *cli.Options, f *downloadFlags) (admin.
 		return out, err
 	}
 	f.UnencryptedOK = true
-	return ask[admin.SnapshotDownload](cmd, o, admin.VerbSnapshotDownload, f.SnapshotDownloadRequest)
+	return cli.AskAdmin[admin.SnapshotDownload](cmd, o, admin.VerbSnapshotDownload, f.SnapshotDownloadRequest)
 }
 
 func downloadPlan(o *cli.Options, p admin.SnapshotDownload, dir string) error {

@@ -36,7 +36,7 @@ func newSnapshotShow(o *cli.Options) *cobra.Command {
 // clusters may have the same one.
 func snapshotsNamed(cmd *cobra.Command, o *cli.Options, text string) ([]admin.Snapshot, error) {
 	kind, name := splitKind(text)
-	out, err := ask[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{})
+	out, err := cli.AskAdmin[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -88,18 +88,11 @@ func keptText(s admin.Snapshot) string {
 
 // completeSnapshots completes the name of a snapshot as the first argument.
 func completeSnapshots(o *cli.Options) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		out, err := ask[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
+	return cli.CompleteFirst(func(cmd *cobra.Command) (names []string, err error) {
+		out, err := cli.AskAdmin[admin.SnapshotsAnswer](cmd, o, admin.VerbSnapshots, admin.BackupsRequest{})
 		for _, s := range out.Snapshots {
 			names = append(names, s.Name)
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names, err
+	})
 }

@@ -160,20 +160,13 @@ type keyView struct {
 
 // completeKeys completes the access keys that can be deleted.
 func completeKeys(o *cli.Options) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+	return cli.CompleteFirst(func(cmd *cobra.Command) (names []string, err error) {
 		all, err := keys(cmd, o)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
 		for _, k := range all {
 			if !k.OfHome {
 				names = append(names, k.AccessKey)
 			}
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names, err
+	})
 }

@@ -47,7 +47,7 @@ func newRoleAdd(o *cli.Options) *cobra.Command {
 			if in.Secret, err = secret.Read(o); err != nil {
 				return err
 			}
-			out, err := askRole[admin.Role](cmd, o, admin.VerbRoleAdd, in)
+			out, err := cli.AskAdmin[admin.Role](cmd, o, admin.VerbRoleAdd, in)
 			if err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func newRoleList(o *cli.Options) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List roles, and which databases have them", Args: cli.Args(cobra.NoArgs), Aliases: []string{"ls"}, Example: "  howdah role list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out, err := askRole[admin.RoleListAnswer](cmd, o, admin.VerbRoleList, admin.Nothing{})
+			out, err := cli.AskAdmin[admin.RoleListAnswer](cmd, o, admin.VerbRoleList, admin.Nothing{})
 			if err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func newRoleRemove(o *cli.Options) *cobra.Command {
 		Example: "  howdah role remove exports",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Name = args[0]
-			out, err := askRole[admin.Role](cmd, o, admin.VerbRoleRemove, in)
+			out, err := cli.AskAdmin[admin.Role](cmd, o, admin.VerbRoleRemove, in)
 			if err != nil {
 				return err
 			}
@@ -112,15 +112,6 @@ func newRoleRemove(o *cli.Options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&in.Account, "account", "", "account of the role, twelve digits (default: the home's)")
 	return cmd
-}
-
-func askRole[Out any](cmd *cobra.Command, o *cli.Options, verb string, in any) (Out, error) {
-	var out Out
-	api, err := o.API(cmd)
-	if err != nil {
-		return out, err
-	}
-	return out, api.Admin(cmd.Context(), verb, in, &out)
 }
 
 func leadsTo(r admin.Role) string { return r.Endpoint + "/" + r.Bucket + "/" + r.Prefix }
@@ -137,18 +128,11 @@ func usedBy(r admin.Role) string {
 }
 
 func completeRoles(o *cli.Options) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		out, err := askRole[admin.RoleListAnswer](cmd, o, admin.VerbRoleList, admin.Nothing{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
+	return cli.CompleteFirst(func(cmd *cobra.Command) (names []string, err error) {
+		out, err := cli.AskAdmin[admin.RoleListAnswer](cmd, o, admin.VerbRoleList, admin.Nothing{})
 		for _, r := range out.Roles {
 			names = append(names, r.Name)
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names, err
+	})
 }
