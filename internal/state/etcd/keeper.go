@@ -219,7 +219,7 @@ func (k *Keeper) look(ctx context.Context, asked int64) (Look, error) {
 	return Look{
 		Now: now, Own: k.own(), Members: members, Revision: k.Member.server.Server.KV().Rev(), Old: k.old(now),
 		Compacted: k.compacted, CompactedAt: k.compactedAt, Left: k.left, Defragged: k.defragged,
-		Busy: k.Busy != nil && k.Busy(ctx), Asked: asked > 0, AskedAt: asked,
+		Busy: k.Busy != nil && k.Busy(ctx), Asked: asked,
 	}, nil
 }
 

@@ -82,10 +82,9 @@ type Look struct {
 	Defragged   map[uint64]time.Time
 	// Busy says that a failover is under way.
 	Busy bool
-	// Asked says that a person wants it done now, however little it gains, and AskedAt which revision was
-	// the newest when that person asked.
-	Asked   bool
-	AskedAt int64
+	// Asked is which revision was the newest when a person asked for all that helps, however little it
+	// gains; 0: nobody did.
+	Asked int64
 }
 
 // Next returns the next deed. It is pure.
@@ -176,10 +175,10 @@ func (l Look) disarm() Deed {
 // everything again. A gate whose member had just begun to be promoted refuses if it cannot know who
 // led (package gate).
 func (l Look) compact() Deed {
-	if l.Asked {
+	if l.Asked > 0 {
 		// Once, and further than what was there when it was asked for: what was deleted a moment ago is
 		// history too. A compaction by itself a moment ago may have kept that.
-		if l.Compacted < l.AskedAt {
+		if l.Compacted < l.Asked {
 			return Deed{Kind: Compact, Revision: l.Revision, Why: fmt.Sprintf("%s in use", Bytes(l.self().InUse))}
 		}
 		return Deed{}
@@ -221,7 +220,7 @@ func (l Look) defrag() Deed {
 	}
 	c := l.Members[leader]
 	if len(l.voters()) == 1 {
-		if c.InUse > aloneLimit && !l.urgent() && !l.Asked {
+		if c.InUse > aloneLimit && !l.urgent() && l.Asked == 0 {
 			return Deed{}
 		}
 		return Deed{Kind: Defrag, Member: c, Why: waste(c)}
@@ -255,7 +254,7 @@ func (l Look) pays(c Condition) bool {
 		return true
 	case free < leastWaste:
 		return false
-	case l.Asked:
+	case l.Asked > 0:
 		return true
 	case l.full():
 		return free >= c.Size/8

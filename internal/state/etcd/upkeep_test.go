@@ -37,7 +37,7 @@ func at(texts ...string) []Condition {
 
 func TestNext(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	asked := func(l *Look) { l.Asked, l.AskedAt = true, 9000 }
+	asked := func(l *Look) { l.Asked = 9000 }
 	just := func(l *Look) { l.Compacted, l.CompactedAt = 9000, now.Add(-time.Second) }
 	for _, c := range []struct {
 		name    string
@@ -101,7 +101,7 @@ func TestNext(t *testing.T) {
 
 // A plan names all deeds in the order in which they are done.
 func TestPlan(t *testing.T) {
-	l := Look{Now: time.Unix(1e9, 0), Own: 1, Members: at("900/1024 full", "900/1024", "900/1024"), Revision: 9000, Asked: true, AskedAt: 9000}
+	l := Look{Now: time.Unix(1e9, 0), Own: 1, Members: at("900/1024 full", "900/1024", "900/1024"), Revision: 9000, Asked: 9000}
 	var got []string
 	for _, d := range l.Plan() {
 		got = append(got, d.id())
