@@ -11,7 +11,6 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/admin"
-	"howdah/internal/admin/client"
 	"howdah/internal/admin/client/testserver"
 	"howdah/internal/model/backup"
 	"howdah/internal/model/operation"
@@ -66,36 +65,15 @@ func (w world) retain(days int32) {
 	}
 }
 
-func call[Out any](w world, verb string, in any) (Out, error) {
-	w.Helper()
-	var out Out
-	err := w.Client.Admin(w.Context(), verb, in, &out)
-	return out, err
-}
-
 func must[Out any](w world, verb string, in any) Out {
 	w.Helper()
-	out, err := call[Out](w, verb, in)
-	if err != nil {
-		w.Fatalf("%s: %v", verb, err)
-	}
-	return out
+	return testserver.Must[Out](w.T, w.Server, verb, in)
 }
 
 // refused checks that a call is refused with a code, and with words in the message or the hint.
 func (w world) refused(verb string, in any, code string, words ...string) {
 	w.Helper()
-	_, err := call[any](w, verb, in)
-	e, ok := errors.AsType[*client.Error](err)
-	if !ok || e.Code != code {
-		w.Errorf("%s %+v: %v, want %s", verb, in, err, code)
-		return
-	}
-	for _, word := range words {
-		if !strings.Contains(e.Message+"\n"+e.Hint, word) {
-			w.Errorf("%s: %q with %q says nothing of %q", verb, e.Message, e.Hint, word)
-		}
-	}
+	_ = testserver.Refused(w.T, w.Server, verb, in, code, words...)
 }
 
 func (w world) put(ops ...state.Op) {

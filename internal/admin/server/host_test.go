@@ -21,7 +21,7 @@ func TestDrainDryRunChangesNothing(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	create(t, s, "orders", true)
 	host := database(t, s, "orders").Members[0].Host
-	answer := must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: host, DryRun: true})
+	answer := testserver.Must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: host, DryRun: true})
 	if answer.Draining || len(answer.Moves) != 1 {
 		t.Fatalf("answer %+v", answer)
 	}
@@ -43,12 +43,12 @@ func TestDrainEmptiesAHost(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	create(t, s, "orders", true)
 	host := database(t, s, "orders").Members[0].Host
-	answer := must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: host})
+	answer := testserver.Must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: host})
 	if !answer.Draining || len(answer.Moves) != 1 {
 		t.Fatalf("answer %+v", answer)
 	}
 	testkit.Eventually(t, 20*time.Second, func() error {
-		left := must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: host, DryRun: true}).Moves
+		left := testserver.Must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: host, DryRun: true}).Moves
 		if len(left) > 0 {
 			return fmt.Errorf("left are %+v", left)
 		}
@@ -58,8 +58,8 @@ func TestDrainEmptiesAHost(t *testing.T) {
 	if len(d.Members) != 2 || d.Members[0].Host == host || d.Members[1].Host == host {
 		t.Errorf("members %+v", d.Members)
 	}
-	must[admin.Nothing](t, s, admin.VerbUndrain, admin.HostRequest{Host: host})
-	must[admin.Nothing](t, s, admin.VerbUndrain, admin.HostRequest{Host: host})
+	testserver.Must[admin.Nothing](t, s, admin.VerbUndrain, admin.HostRequest{Host: host})
+	testserver.Must[admin.Nothing](t, s, admin.VerbUndrain, admin.HostRequest{Host: host})
 	for _, h := range status(t, s).Hosts {
 		if h.Draining {
 			t.Errorf("%s is still being drained", h.Name)
@@ -73,10 +73,10 @@ func TestDrainSaysWhatCannotMove(t *testing.T) {
 	members := database(t, s, "orders").Members
 	for _, h := range status(t, s).Hosts {
 		if h.Name != members[0].Host && h.Name != members[1].Host {
-			must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: h.Name})
+			testserver.Must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: h.Name})
 		}
 	}
-	answer := must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: members[0].Host, DryRun: true})
+	answer := testserver.Must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: members[0].Host, DryRun: true})
 	if len(answer.Moves) != 1 || answer.Moves[0].To != "" || !strings.Contains(answer.Moves[0].Problem, "is being drained") {
 		t.Errorf("moves %+v", answer.Moves)
 	}
@@ -86,14 +86,14 @@ func TestForgetHostRefuses(t *testing.T) {
 	s := testserver.Start(t, testserver.Losing)
 	create(t, s, "single", false)
 	host := database(t, s, "single").Members[0].Host
-	_, err := call[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: "zone-x"})
+	_, err := testserver.Call[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: "zone-x"})
 	if e := wantCode(t, err, admin.CodeHostNotFound, http.StatusNotFound); !strings.Contains(e.Hint, "zone-a, zone-b, zone-c") {
 		t.Errorf("hint %q", e.Hint)
 	}
-	_, err = call[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: host})
+	_, err = testserver.Call[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: host})
 	wantCode(t, err, admin.CodeHostAlive, http.StatusConflict)
 	lose(t, s, host)
-	_, err = call[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: host})
+	_, err = testserver.Call[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: host})
 	if e := wantCode(t, err, admin.CodeOnlyCopy, http.StatusConflict); !strings.Contains(e.Message, "single") {
 		t.Errorf("the refusal does not name the database: %s", e.Message)
 	}
@@ -118,7 +118,7 @@ func TestForgottenHostsLeaveNothingButOrders(t *testing.T) {
 	create(t, s, "orders", true)
 	host := database(t, s, "orders").Members[1].Host
 	lose(t, s, host)
-	must[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: host})
+	testserver.Must[admin.Nothing](t, s, admin.VerbForgetHost, admin.HostRequest{Host: host})
 	for _, h := range status(t, s).Hosts {
 		if h.Name == host {
 			t.Errorf("%s is still listed", host)
@@ -149,17 +149,17 @@ func TestHostOff(t *testing.T) {
 	s := testserver.Start(t, testserver.Losing)
 	create(t, s, "single", false)
 	host := database(t, s, "single").Members[0].Host
-	_, err := call[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: "zone-x"})
+	_, err := testserver.Call[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: "zone-x"})
 	wantCode(t, err, admin.CodeHostNotFound, http.StatusNotFound)
-	_, err = call[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host})
+	_, err = testserver.Call[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host})
 	wantCode(t, err, admin.CodeHostAlive, http.StatusConflict)
 	lose(t, s, host)
-	dry := must[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host, DryRun: true})
+	dry := testserver.Must[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host, DryRun: true})
 	_, err = state.Get[fence.Sworn](t.Context(), s.Store, state.Sworn(host))
 	if !slices.Contains(dry.Databases, "single") || !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("a dry run answers %v, and the word: %v", dry.Databases, err)
 	}
-	must[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host})
+	testserver.Must[admin.HostOffAnswer](t, s, admin.VerbHostOff, admin.HostOffRequest{Host: host})
 	word, err := state.Get[fence.Sworn](t.Context(), s.Store, state.Sworn(host))
 	if err != nil || word.Value.Host != host || !strings.Contains(word.Value.By, "root") {
 		t.Errorf("%+v, %v", word.Value, err)

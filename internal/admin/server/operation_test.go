@@ -42,17 +42,17 @@ func TestAControlPlaneCarriesOperationsOut(t *testing.T) {
 	if all := codes(status(t, s).Problems); len(all) != 3 || all[2] != "operation-late" {
 		t.Errorf("problems %q", all)
 	}
-	out := must[admin.Operation](t, s, admin.VerbOperationCancel, admin.OperationCancelRequest{ID: r.ID, Abandon: true})
+	out := testserver.Must[admin.Operation](t, s, admin.VerbOperationCancel, admin.OperationCancelRequest{ID: r.ID, Abandon: true})
 	if !out.Cancelling || !out.Late {
 		t.Errorf("%+v", out)
 	}
 	testkit.Eventually(t, 20*time.Second, func() error {
-		all := must[admin.OperationsAnswer](t, s, admin.VerbOperations, admin.OperationsRequest{ID: r.ID}).Operations
+		all := testserver.Must[admin.OperationsAnswer](t, s, admin.VerbOperations, admin.OperationsRequest{ID: r.ID}).Operations
 		if len(all) != 1 || all[0].State != "cancelled" || all[0].Cancelling {
 			return fmt.Errorf("%+v", all)
 		}
 		return nil
 	})
-	_, err = call[admin.Operation](t, s, admin.VerbOperationCancel, admin.OperationCancelRequest{ID: r.ID})
+	_, err = testserver.Call[admin.Operation](t, s, admin.VerbOperationCancel, admin.OperationCancelRequest{ID: r.ID})
 	wantCode(t, err, admin.CodeOperationEnded, http.StatusConflict)
 }

@@ -56,25 +56,9 @@ func wantStatus(t *testing.T, s *testserver.Server, name, status string) error {
 	return nil
 }
 
-func call[Out any](t *testing.T, s *testserver.Server, verb string, in any) (Out, error) {
-	t.Helper()
-	var out Out
-	err := s.Client.Admin(t.Context(), verb, in, &out)
-	return out, err
-}
-
-func must[Out any](t *testing.T, s *testserver.Server, verb string, in any) Out {
-	t.Helper()
-	out, err := call[Out](t, s, verb, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 func database(t *testing.T, s *testserver.Server, name string) *admin.Database {
 	t.Helper()
-	out := must[admin.DatabaseAnswer](t, s, admin.VerbDatabase, admin.DatabaseRequest{Name: name})
+	out := testserver.Must[admin.DatabaseAnswer](t, s, admin.VerbDatabase, admin.DatabaseRequest{Name: name})
 	if len(out.Databases) == 0 {
 		return nil
 	}
@@ -83,7 +67,7 @@ func database(t *testing.T, s *testserver.Server, name string) *admin.Database {
 
 func status(t *testing.T, s *testserver.Server) admin.Status {
 	t.Helper()
-	return must[admin.Status](t, s, admin.VerbStatus, admin.Nothing{})
+	return testserver.Must[admin.Status](t, s, admin.VerbStatus, admin.Nothing{})
 }
 
 func wantCode(t *testing.T, err error, code string, status int) *client.Error {
@@ -265,7 +249,7 @@ func TestPostmortemsNewestFirst(t *testing.T) {
 	for _, name := range []string{"orders", "orders", "stock"} {
 		failOver(t, s, name)
 	}
-	all := must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{}).Failovers
+	all := testserver.Must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{}).Failovers
 	var names []string
 	for _, r := range all {
 		names = append(names, r.Name)
@@ -273,7 +257,7 @@ func TestPostmortemsNewestFirst(t *testing.T) {
 	if want := []string{"stock", "orders", "orders"}; !slices.Equal(names, want) {
 		t.Errorf("post-mortems of %v, want %v: %+v", names, want, all)
 	}
-	one := must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Name: "ORDERS", Limit: 1}).Failovers
+	one := testserver.Must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Name: "ORDERS", Limit: 1}).Failovers
 	if len(one) != 1 || one[0].ID != all[1].ID {
 		t.Errorf("the newest of orders is %+v", one)
 	}
@@ -283,20 +267,20 @@ func TestPostmortemsNewestFirst(t *testing.T) {
 	if last := status(t, s).LastFailover; last == nil || last.ID != all[0].ID {
 		t.Errorf("last failover %+v", last)
 	}
-	_, err := call[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Limit: -1})
+	_, err := testserver.Call[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Limit: -1})
 	wantCode(t, err, admin.CodeInvalidRequest, http.StatusBadRequest)
 }
 
 // failOver makes a standby take over, and waits for the complete record.
 func failOver(t *testing.T, s *testserver.Server, name string) {
 	t.Helper()
-	before := len(must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Name: name}).Failovers)
+	before := len(testserver.Must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Name: name}).Failovers)
 	in := &rds.RebootDBInstanceMessage{DBInstanceIdentifier: &name, ForceFailover: ptr(true)}
 	if err := s.Client.RDS(t.Context(), "RebootDBInstance", in, &rds.RebootDBInstanceResult{}); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, 20*time.Second, func() error {
-		all := must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Name: name}).Failovers
+		all := testserver.Must[admin.FailoversAnswer](t, s, admin.VerbFailovers, admin.FailoversRequest{Name: name}).Failovers
 		if len(all) != before+1 || all[0].FirstWrite.IsZero() || all[0].Proof == "" {
 			return fmt.Errorf("%d post-mortems, the newest %+v", len(all), all)
 		}
@@ -376,7 +360,7 @@ func TestNoAnswerHoldsASecret(t *testing.T) {
 		admin.VerbStatus: admin.Nothing{}, admin.VerbDatabase: admin.DatabaseRequest{Name: "orders"},
 		admin.VerbFailovers: admin.FailoversRequest{}, admin.VerbDrain: admin.DrainRequest{Host: "zone-a", DryRun: true},
 	} {
-		text, err := call[json.RawMessage](t, s, verb, in)
+		text, err := testserver.Call[json.RawMessage](t, s, verb, in)
 		if err != nil {
 			t.Fatal(err)
 		}

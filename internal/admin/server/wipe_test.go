@@ -48,8 +48,8 @@ func TestWipeLeavesNothing(t *testing.T) {
 		testkit.Eventually(t, 20*time.Second, func() error { return wantStatus(t, s, fmt.Sprintf("db%d", n), "available") })
 	}
 	failOver(t, s, "db0")
-	must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: "zone-c"})
-	answer := must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
+	testserver.Must[admin.DrainAnswer](t, s, admin.VerbDrain, admin.DrainRequest{Host: "zone-c"})
+	answer := testserver.Must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
 	if left := keys(t, s); len(left) != 0 {
 		t.Errorf("left are %q", left)
 	}
@@ -57,7 +57,7 @@ func TestWipeLeavesNothing(t *testing.T) {
 		t.Errorf("answer %+v", answer)
 	}
 	t.Logf("wiped %d instances with %d members in %.2f s", answer.Instances, answer.Members, answer.Seconds)
-	again := must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
+	again := testserver.Must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
 	if again.Instances != 0 || again.Members != 0 {
 		t.Errorf("a second wipe found %+v", again)
 	}
@@ -67,7 +67,7 @@ func TestWipeLeavesNothing(t *testing.T) {
 func TestWipeIsRefusedForHomesThatLast(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{Permanent: true})
 	createOnly(t, s, "orders", false)
-	_, err := call[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
+	_, err := testserver.Call[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
 	wantCode(t, err, admin.CodeNotDisposable, http.StatusForbidden)
 	if d := database(t, s, "orders"); d == nil || d.Status == "deleting" {
 		t.Errorf("after the refusal: %+v", d)
@@ -85,7 +85,7 @@ func TestWipeDeletesWhatIsProtectedAndHalfMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	// This comes at once: reconcile may be placing its members just now.
-	must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
+	testserver.Must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
 	if left := keys(t, s); len(left) != 0 {
 		t.Errorf("left are %q", left)
 	}
@@ -111,7 +111,7 @@ func TestWipeManyTimesRightAfterCreating(t *testing.T) {
 	s := testserver.Start(t, testserver.Options{})
 	for n := range 20 {
 		createOnly(t, s, fmt.Sprintf("db%d", n), n%2 == 0)
-		must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
+		testserver.Must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
 		if left := keys(t, s); len(left) != 0 {
 			t.Fatalf("round %d left %q", n, left)
 		}
@@ -125,7 +125,7 @@ func TestWipeKeepsOrdersToLostHosts(t *testing.T) {
 	m := database(t, s, "orders").Members[1]
 	id := database(t, s, "orders").ResourceID + "." + m.Name
 	lose(t, s, m.Host)
-	answer := must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
+	answer := testserver.Must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
 	if want := []string{m.Host + "/" + id}; !slices.Equal(answer.Pending, want) {
 		t.Fatalf("pending %q, want %q", answer.Pending, want)
 	}
@@ -154,7 +154,7 @@ func TestWipeDeletesWhatACrashLeft(t *testing.T) {
 	if _, err := state.Get[plan.Layout](t.Context(), s.Store, state.Layout(d.ResourceID)); err != nil {
 		t.Fatal(err)
 	}
-	answer := must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
+	answer := testserver.Must[admin.WipeAnswer](t, s, admin.VerbWipe, admin.Nothing{})
 	if answer.Members != 2 {
 		t.Errorf("answer %+v", answer)
 	}
