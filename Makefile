@@ -24,8 +24,11 @@ install: ## install what Howdah needs and is missing; with POSTGRESQL=17,18 thes
 build: ## build the one program, bin/howdah
 	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(HOWDAH) ./cmd/howdah
 
-test: ## all tests: unit, engines, faults, journeys (35 minutes at most; as root on Debian 12)
+test: ## unit tests, engines, faults and journeys, of the longest a sample (35 minutes at most; as root on Debian 12)
 	@scripts/test
+
+test-deep: ## every test and every case, also of the longest (50 minutes; as root)
+	@scripts/test deep
 
 test-versions: ## what depends on PostgreSQL's version: engines, extension, faults and journeys on 17 and 18, and assertions (as root)
 	@scripts/test versions
@@ -80,4 +83,4 @@ bench-ccm: build ## measure failovers with a warm and a cold cache, alternating 
 	@$(GO) build -o bin/bench-ccm ./test/bench/ccm
 	@bin/bench-ccm -howdah $(HOWDAH) $(BENCH_FLAGS)
 
-.PHONY: help up down install build test test-versions test-drivers test-extensions soak pauses test-programs check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean
+.PHONY: help up down install build test test-deep test-versions test-drivers test-extensions soak pauses test-programs check bench-ha bench-scale bench-backup bench-ccm bench-observe generate clean

@@ -15,6 +15,7 @@ import (
 
 	"howdah/internal/lab/result"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 )
 
 // A person makes a drill of one fault, and breaks it off once. The lab makes a database of its own, finds
@@ -24,10 +25,11 @@ func TestALabDrill(t *testing.T) {
 	c := newCLI(t)
 	c.does(90*time.Second, "up", "--detach")
 	out := filepath.Join(filepath.Dir(c.home), "lab")
-	levels := "lost-etcd, kill, partition, slow-network"
+	others := []string{"lost-etcd", "partition", "slow-network"}
 	if !cuts(t) {
-		levels = "lost-etcd, kill"
+		others = others[:1]
 	}
+	levels := strings.Join(append(depth.Some(t, 1, others), "kill"), ", ")
 	text := strings.Replace(c.does(20*time.Second, "lab", "show", "drill"), "levels: {fault: [kill, freeze, lost-host, lost-etcd]}", "levels: {fault: ["+levels+"]}", 1)
 	text = strings.Replace(text, "workload: ledger", "workload: pgbench", 1)
 	path := filepath.Join(filepath.Dir(c.home), "drill.yaml")

@@ -20,6 +20,7 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/operation"
 	"howdah/internal/state"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/rig"
 )
 
@@ -40,11 +41,11 @@ func TestBackupsOutliveKillsAtEachStep(t *testing.T) {
 	s.must(s.exec("shop", "INSERT INTO entries VALUES (0, 0)"), "write more")
 
 	of := "base" // another one each time: what is in a repository is not copied again
-	for _, k := range []killing{
+	for _, k := range depth.Some(s, 1, []killing{
 		{"serve", s.killServe, always, 6},
 		{"agents", s.killAgents, busy, 5},
 		{"engine", nil, always, 4},
-	} {
+	}) {
 		of = s.killed(k, of)
 	}
 	s.nothingHalfMade("shop")

@@ -14,6 +14,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/model/backup"
 	"howdah/internal/state"
+	"howdah/internal/testkit/depth"
 )
 
 // A bit flips in the repository. The drill finds it, names the file, and the backup is marked. A full
@@ -22,6 +23,7 @@ import (
 // Then a file of WAL is gone from the middle of the archive. The drill finds that, too:
 // LatestRestorableTime stops before it, and a full backup heals it.
 func TestDamageInTheRepositoryIsFoundAndHealed(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	s.repository()
 	s.must(s.rig.AskWith(s.Context(), "orders", func(in *rds.CreateDBInstanceMessage) { in.BackupRetentionPeriod = new(int32(7)) }), "ask for orders")

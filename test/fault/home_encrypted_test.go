@@ -10,6 +10,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/system/fscrypt"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/loopdisk"
 	"howdah/internal/testkit/rig"
 )
@@ -19,6 +20,7 @@ import (
 // and it leads on. What was stopped is told of, too, is locked again, and starts when it is asked
 // for. What was made after the backup is left alone, and status says that its key is lost.
 func TestALostHomeOfEncryptedStorage(t *testing.T) {
+	depth.Deep(t)
 	disk := loopdisk.New(t, "4000", "-O", "encrypt")
 	s := begin(t, func(o *rig.Options) { o.Dir = disk.Dir })
 	id := s.givenEncrypted("orders")

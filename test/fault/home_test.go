@@ -16,6 +16,7 @@ import (
 	"howdah/internal/admin"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/rig"
 )
 
@@ -133,6 +134,7 @@ func TestALostHome(t *testing.T) {
 // Everything is lost at once except what is on the hosts' disks. Nobody serves, and the last
 // primary leads on.
 func TestALostHomeAndNobodyServes(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	id := s.given("orders", true)
 	w := s.writing("orders")

@@ -14,6 +14,7 @@ import (
 	"howdah/internal/edge/seen"
 	"howdah/internal/failover/fence"
 	"howdah/internal/state"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/patience"
 )
 
@@ -104,6 +105,7 @@ const olderEdge = "older"
 // renamed one by one, and nobody's connection is broken: neither the writers' nor those of the
 // replicas' readers.
 func TestMembersOfReadReplicasGetNamesOfTheirOwn(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	_, err := s.rig.Store.Commit(s.Context(), state.Put(state.Edge(olderEdge), seen.Status{Name: olderEdge}))
 	s.must(err, "pretend that there is an older edge")

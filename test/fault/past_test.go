@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"howdah/api/rds"
 	"howdah/internal/testkit/ack"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/past"
 	"howdah/internal/testkit/pgversion"
 )
@@ -83,10 +83,10 @@ func (h *history) drawn() []event {
 	all := []event{
 		{"a snapshot", func() { h.s.snapshot("orders", "one") }},
 		{"a snapshot that is deleted", func() { h.s.snapshot("orders", "gone"); h.deleted("gone") }},
-		{"the primary is killed amid a backup", h.amid},
 		{"the primary is killed", func() { h.lose(func() error { return h.s.leader(h.id).KillPostgres() }) }},
 		{"a planned failover", h.handOver},
 	}
+	all = append(depth.Some(h.s, 2, all), event{"the primary is killed amid a backup", h.amid})
 	h.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return append(all, event{"the primary's host is lost", func() { h.lose(func() error { return h.s.leader(h.id).Lose() }) }})
 }
@@ -190,6 +190,15 @@ func (h *history) moment() time.Time {
 	return h.ordered[h.random.IntN(len(h.ordered)-1)].Add(time.Duration(h.random.IntN(3)-1) * time.Microsecond)
 }
 
+// moments draws so many.
+func (h *history) moments(number int) []time.Time {
+	var all []time.Time
+	for range number {
+		all = append(all, h.moment())
+	}
+	return all
+}
+
 // compare looks whether rows are exactly those that were committed by a moment.
 func (h *history) compare(at time.Time, rows []int64) {
 	there := map[int64]bool{}
@@ -206,32 +215,27 @@ func (h *history) compare(at time.Time, rows []int64) {
 	}
 }
 
-// restoreAll restores so many moments.
-func (h *history) restoreAll(restores *errgroup.Group, number int) {
-	for range number {
-		at := h.moment()
-		restores.Go(func() error {
-			var rows []int64
-			began := time.Now()
-			_, err := h.past.Look(h.s.Context(), at, func(ctx context.Context, conn *pgx.Conn) error {
-				found, err := conn.Query(ctx, "SELECT seq FROM public.entries")
-				if err == nil {
-					rows, err = pgx.CollectRows(found, pgx.RowTo[int64])
-				}
-				return err
-			})
-			switch {
-			case err != nil && strings.Contains(err.Error(), "branch that was abandoned") && h.unclear(at):
-				h.s.Logf("%s is refused: %v", at, err)
-				return nil
-			case err != nil:
-				return fmt.Errorf("restore %s: %w", at, err)
-			}
-			h.compare(at, rows)
-			h.s.Logf("%s: %d rows, in %.1f s", at.Format("15:04:05.000000"), len(rows), time.Since(began).Seconds())
-			return nil
-		})
+// restored restores a moment by the host's own code, as no database of the home, and looks what it has.
+func (h *history) restored(at time.Time) error {
+	var rows []int64
+	began := time.Now()
+	_, err := h.past.Look(h.s.Context(), at, func(ctx context.Context, conn *pgx.Conn) error {
+		found, err := conn.Query(ctx, "SELECT seq FROM public.entries")
+		if err == nil {
+			rows, err = pgx.CollectRows(found, pgx.RowTo[int64])
+		}
+		return err
+	})
+	switch {
+	case err != nil && strings.Contains(err.Error(), "branch that was abandoned") && h.unclear(at):
+		h.s.Logf("%s is refused: %v", at, err)
+		return nil
+	case err != nil:
+		return fmt.Errorf("restore %s: %w", at, err)
 	}
+	h.compare(at, rows)
+	h.s.Logf("%s: %d rows, in %.1f s", at.Format("15:04:05.000000"), len(rows), time.Since(began).Seconds())
+	return nil
 }
 
 // unclear reports whether a moment is one at which a primary was being replaced.

@@ -15,6 +15,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/testkit/ack"
+	"howdah/internal/testkit/depth"
 )
 
 // Rows are written through random failovers, backups and retention runs, of which one failover is in the
@@ -34,11 +35,15 @@ func TestAMomentIsRestoredExactly(t *testing.T) {
 
 	var restores errgroup.Group
 	restores.SetLimit(4)
-	for n := range 3 {
-		at := h.moment()
-		restores.Go(func() error { return s.restoredExactly(fmt.Sprintf("back-%d", n), at, h) })
+	const whole, all = 3, 30
+	for n, at := range depth.Some(s, all/3, h.moments(all)) {
+		restores.Go(func() error {
+			if n < whole {
+				return s.restoredExactly(fmt.Sprintf("back-%d", n), at, h)
+			}
+			return h.restored(at)
+		})
 	}
-	h.restoreAll(&restores, 27)
 	s.must(restores.Wait(), "restore moments")
 	s.must(s.rig.Call(s.Context(), "RestoreDBInstanceFromDBSnapshot", &rds.RestoreDBInstanceFromDBSnapshotMessage{
 		DBInstanceIdentifier: new("of-snapshot"), DBSnapshotIdentifier: new("amid"),

@@ -11,6 +11,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/admin"
 	"howdah/internal/testkit/ack"
+	"howdah/internal/testkit/depth"
 )
 
 // A Multi-AZ instance goes back while it is written to. The control plane is killed whenever the
@@ -18,6 +19,7 @@ import (
 // password lead to the rows of before the moment alone, writes go on, and the backups that were kept
 // have every other row that was acknowledged.
 func TestAnInstanceGoesBackInItsPlace(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	s.repository()
 	s.must(s.rig.AskWith(s.Context(), "orders", func(in *rds.CreateDBInstanceMessage) {

@@ -14,6 +14,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/admin"
 	"howdah/internal/system/btrfs"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/loopdisk"
 	"howdah/internal/testkit/rig"
 )
@@ -24,6 +25,7 @@ import (
 // that it acknowledged when the rubbish is removed, and when its storage grows. When it is deleted,
 // it leaves nothing.
 func TestRubbishOfOneDatabaseIsLimited(t *testing.T) {
+	depth.Deep(t)
 	disk := loopdisk.NewBtrfs(t, "60000")
 	s := begin(t, func(o *rig.Options) { o.Dir = disk.Dir })
 	s.eventually(20*time.Second, s.limitsAreHeld)

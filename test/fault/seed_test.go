@@ -11,12 +11,14 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/model/member"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/pgversion"
 )
 
 // The standby of a restored database, and one that comes later, are made of backups: no primary is
 // asked for its files, as its log would say. If the engine is killed meanwhile, the primary is copied.
 func TestStandbysAreMadeOfBackups(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	s.repository()
 	s.logged("logged")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"howdah/api/rds"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/pgversion"
 	"howdah/internal/testkit/rig"
 )
@@ -167,6 +168,7 @@ func (s *story) enableCaches(name string) {
 // standby's cache like its primary's all the same, and nothing is started anew for it. A failover that
 // is asked for starts all members anew: then they have the library.
 func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
+	depth.Deep(t)
 	s := older(t, append([]string{"serve", "edge"}, agents...)...)
 	id := s.given("orders", true)
 	began := s.startedAt()

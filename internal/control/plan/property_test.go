@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"howdah/internal/model/member"
+	"howdah/internal/testkit/depth"
 )
 
 var (
@@ -17,24 +18,30 @@ var (
 	runs = flag.Int("runs", 3000, "how many random stories are played")
 )
 
+// numbers are the seeds of the stories that are played.
+func numbers(t *testing.T) []uint64 {
+	t.Helper()
+	if *seed > 0 {
+		return []uint64{*seed}
+	}
+	all := make([]uint64, *runs)
+	for i := range all {
+		all[i] = uint64(i) + 1
+	}
+	return depth.Some(t, *runs/6, all)
+}
+
 // TestRandomStories plays random wishes and faults. What must hold of every
 // decision is checked by the simulator on the way; at the end everything comes
 // back, and the database must come to rest as wanted.
 func TestRandomStories(t *testing.T) {
-	first, n := uint64(1), *runs
-	if testing.Short() {
-		n = 300
-	}
-	if *seed > 0 {
-		first, n = *seed, 1
-	}
-	for i := range uint64(n) {
-		s := newStory(first + i)
+	for _, number := range numbers(t) {
+		s := newStory(number)
 		if *seed > 0 {
 			s.log = t.Logf
 		}
 		if err := s.play(); err != nil {
-			t.Fatalf("seed %d: %v\nsee it with: go test -run RandomStories -v -seed %d", first+i, err, first+i)
+			t.Fatalf("seed %d: %v\nsee it with: go test -run RandomStories -v -seed %d", number, err, number)
 		}
 	}
 }
@@ -42,15 +49,8 @@ func TestRandomStories(t *testing.T) {
 // TestRandomRestores plays such stories with databases that are restored. The faults come early,
 // and nobody but a member that restores ever begins the database.
 func TestRandomRestores(t *testing.T) {
-	first, n := uint64(1), *runs
-	if testing.Short() {
-		n = 300
-	}
-	if *seed > 0 {
-		first, n = *seed, 1
-	}
-	for i := range uint64(n) {
-		s := newStory(first + i)
+	for _, number := range numbers(t) {
+		s := newStory(number)
 		s.sim.want.Upstream = nil
 		clone := s.rnd.IntN(2) == 0
 		if clone {
@@ -72,7 +72,7 @@ func TestRandomRestores(t *testing.T) {
 		}
 		s.sim.source = s.everywhere()
 		if err := s.play(); err != nil {
-			t.Fatalf("seed %d: %v\nsee it with: go test -run RandomRestores -v -seed %d", first+i, err, first+i)
+			t.Fatalf("seed %d: %v\nsee it with: go test -run RandomRestores -v -seed %d", number, err, number)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"howdah/internal/engine/backup/conformance"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/hometest"
 	"howdah/internal/testkit/pgtest"
 )
@@ -41,13 +42,14 @@ func installed(t *testing.T) []Engine {
 
 // The program of Debian 12 works, with a directory, too.
 func TestConformance(t *testing.T) {
+	depth.Deep(t)
 	t.Parallel()
 	conformance.Run(t, conformance.Config{Engine: installed(t)[1], Open: directory})
 }
 
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	for _, engine := range installed(t) {
+	for _, engine := range depth.Some(t, 1, installed(t)) {
 		t.Run(engine.Version.String(), func(t *testing.T) {
 			t.Parallel()
 			conformance.RunDamage(t, conformance.Config{Engine: engine, Open: directory})

@@ -21,6 +21,7 @@ import (
 	"howdah/internal/repository/gateway"
 	"howdah/internal/repository/store"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/hometest"
 	"howdah/internal/testkit/pgtest"
 )
@@ -128,6 +129,7 @@ func serve(t testing.TB, server *http.Server, ca string) (addr string) {
 
 // A connection that breaks in the middle of a file, however often, is no damage.
 func TestABrokenConnectionIsNoDamage(t *testing.T) {
+	depth.Deep(t)
 	t.Parallel()
 	var breaks atomic.Bool
 	breaking := func(next http.Handler) http.Handler {
@@ -170,7 +172,7 @@ func (b *broken) Write(p []byte) (int, error) {
 func TestAPreparationThatIsKilledIsDoneLater(t *testing.T) {
 	t.Parallel()
 	for _, engine := range installed(t) {
-		for after := range 4 {
+		for _, after := range depth.Some(t, 1, []int{0, 1, 2, 3}) {
 			t.Run(fmt.Sprintf("%s, after %d", engine.Version, after), func(t *testing.T) {
 				t.Parallel()
 				var g gate
@@ -186,7 +188,7 @@ func TestAPreparationThatIsKilledIsDoneLater(t *testing.T) {
 // A host that was frozen while it prepared a repository spoils no backup of the next primary.
 func TestAFrozenPreparationReplacesNothing(t *testing.T) {
 	t.Parallel()
-	for _, engine := range installed(t) {
+	for _, engine := range depth.Some(t, 1, installed(t)) {
 		t.Run(engine.Version.String(), func(t *testing.T) {
 			t.Parallel()
 			var g gate

@@ -7,6 +7,7 @@ import (
 
 	backupmodel "howdah/internal/model/backup"
 	"howdah/internal/model/member"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/s3test"
 )
 
@@ -14,6 +15,7 @@ import (
 // is archived comes late, and a backup takes long, but both end. Then the server answers nobody, and
 // nobody is told so: the primary goes on, and once the server answers, nothing is missing.
 func TestASlowRepositoryStopsNoPrimary(t *testing.T) {
+	depth.Deep(t)
 	t.Parallel()
 	server := s3test.Start(t)
 	link := server.Link(t)

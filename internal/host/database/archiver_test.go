@@ -26,6 +26,7 @@ import (
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/hosttest"
 	"howdah/internal/testkit/loopdisk"
 )
@@ -308,6 +309,7 @@ func (a *archived) whole(conn *pgx.Conn) {
 // TestARepositoryThatIsAwayStopsNoPrimary: it cannot be written to, or is not mounted. Once it is
 // back, nothing is missing.
 func TestARepositoryThatIsAwayStopsNoPrimary(t *testing.T) {
+	depth.Deep(t)
 	t.Parallel()
 	a, h, conn, disk := onDisk(t)
 	a.Must(exec.Command("mount", "-o", "remount,ro", disk.Dir).Run())

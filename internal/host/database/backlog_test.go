@@ -17,6 +17,7 @@ import (
 	backupmodel "howdah/internal/model/backup"
 	"howdah/internal/model/member"
 	"howdah/internal/system/fscrypt"
+	"howdah/internal/testkit/depth"
 )
 
 // A directory of a member's may be anything, and nobody waits for it.
@@ -169,6 +170,7 @@ func TestWhoStopsForGoodLetsTheArchiveHaveTime(t *testing.T) {
 // TestAnEncryptedMemberSaysWhatItsArchiveLacks, also when its storage is locked, which is not taken for
 // storage without data.
 func TestAnEncryptedMemberSaysWhatItsArchiveLacks(t *testing.T) {
+	depth.Deep(t)
 	t.Parallel()
 	w, _ := newEncryptingWorld(t, "", "-O", "encrypt")
 	a := archiving(t, w)

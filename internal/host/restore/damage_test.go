@@ -11,6 +11,7 @@ import (
 
 	"howdah/internal/engine/backup"
 	modelbackup "howdah/internal/model/backup"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/sourcetest"
 )
 
@@ -73,7 +74,7 @@ func TestDamagedBackups(t *testing.T) {
 		r.Engine, r.Place.Repositories = engine, place.Repositories
 		return r
 	}
-	for _, tt := range []struct {
+	for _, tt := range depth.Some(t, 2, []struct {
 		name, part string
 		remove     bool
 		of         string // label
@@ -83,7 +84,7 @@ func TestDamagedBackups(t *testing.T) {
 		{"a large file", full + "/pg_data/base", false, full},
 		{"a large file that is gone", full + "/pg_data/base", true, full},
 		{"both manifests", incremental + "/backup.manifest", false, incremental},
-	} {
+	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			undo := s.spoil(t, tt.part, tt.remove)
 			defer undo()
@@ -101,25 +102,33 @@ func TestDamagedBackups(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for name, target := range map[string]backup.Target{"until the newest": {Newest: true}, "past it": {Until: e.At}} {
-		for what, remove := range map[string]bool{"spoilt": false, "missing": true} {
-			t.Run("WAL is "+what+", "+name, func(t *testing.T) {
-				undo := s.spoil(t, "/"+lost+"-", remove)
-				defer undo()
-				_, err := Restore(t.Context(), request(t, incremental, target))
-				e, ok := errors.AsType[*Error](err)
-				if !ok || !e.Final || e.Lost != lost || len(e.Backups) > 0 || e.Reaches.Before(before.At) || !strings.Contains(e.Reason, lost) {
-					t.Fatalf("%+v, lost %s, before %s: %v", *e, lost, before.At, err)
-				}
-				r := request(t, full, backup.Target{Until: e.Reaches})
-				if _, err := Restore(t.Context(), r); err != nil {
-					t.Fatal(err)
-				}
-				if rows := strings.Join(s.look(t, r), " "); rows != "a b b c" {
-					t.Errorf("until then it has %q", rows)
-				}
-			})
-		}
+	newest, past := backup.Target{Newest: true}, backup.Target{Until: e.At}
+	for _, tt := range depth.Some(t, 2, []struct {
+		name   string
+		remove bool
+		target backup.Target
+	}{
+		{"WAL is spoilt, until the newest", false, newest},
+		{"WAL is spoilt, past it", false, past},
+		{"WAL is missing, until the newest", true, newest},
+		{"WAL is missing, past it", true, past},
+	}) {
+		t.Run(tt.name, func(t *testing.T) {
+			undo := s.spoil(t, "/"+lost+"-", tt.remove)
+			defer undo()
+			_, err := Restore(t.Context(), request(t, incremental, tt.target))
+			e, ok := errors.AsType[*Error](err)
+			if !ok || !e.Final || e.Lost != lost || len(e.Backups) > 0 || e.Reaches.Before(before.At) || !strings.Contains(e.Reason, lost) {
+				t.Fatalf("%+v, lost %s, before %s: %v", *e, lost, before.At, err)
+			}
+			r := request(t, full, backup.Target{Until: e.Reaches})
+			if _, err := Restore(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if rows := strings.Join(s.look(t, r), " "); rows != "a b b c" {
+				t.Errorf("until then it has %q", rows)
+			}
+		})
 	}
 	if _, err := Restore(t.Context(), request(t, incremental, backup.Target{Newest: true})); err != nil {
 		t.Errorf("after all that: %v", err)

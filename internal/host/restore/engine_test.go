@@ -13,6 +13,7 @@ import (
 	"howdah/internal/engine/pgbackrest"
 	modelbackup "howdah/internal/model/backup"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/sourcetest"
 )
 
@@ -98,7 +99,7 @@ func TestPgBackRest(t *testing.T) {
 		r.Engine, r.Place.Repositories = engine, place.Repositories
 		return r
 	}
-	for _, tt := range []struct {
+	for _, tt := range depth.Some(t, 3, []struct {
 		name   string
 		target backup.Target
 		rows   string
@@ -108,7 +109,7 @@ func TestPgBackRest(t *testing.T) {
 		{"a position", backup.Target{LSN: b.End}, "a b"},
 		{"before a transaction", backup.Target{Before: d.XID}, "a b c"},
 		{"the newest", backup.Target{Newest: true}, "a b c d e"},
-	} {
+	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := request(t, tt.target)
 			result, err := Restore(t.Context(), r)

@@ -16,6 +16,7 @@ import (
 	"howdah/internal/engine/backup"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 )
 
 // steps are the places where a restore may be killed.
@@ -45,7 +46,7 @@ func killableWith(t *testing.T, many, bytes int) (s source, from backup.Restore,
 func TestKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	s, from, rows := killable(t)
-	for _, step := range steps {
+	for _, step := range depth.Some(t, 3, steps) {
 		t.Run(step, func(t *testing.T) {
 			r := s.request(t, from)
 			_, err := restore(t.Context(), r, func(at string) error {
@@ -134,7 +135,7 @@ func TestANumberThatIsAnothers(t *testing.T) {
 func TestProgramsThatAreKilled(t *testing.T) {
 	t.Parallel()
 	s, from, rows := killable(t)
-	for _, step := range []string{"copying", "replaying", "open", "stopping"} {
+	for _, step := range depth.Some(t, 1, []string{"copying", "replaying", "open", "stopping"}) {
 		t.Run(step, func(t *testing.T) {
 			var r Request
 			var err error

@@ -17,6 +17,7 @@ import (
 	"howdah/internal/model/lsn"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/sourcetest"
 )
 
@@ -128,7 +129,7 @@ func TestTargets(t *testing.T) {
 	s.Archive()
 
 	until := func(at time.Time) backup.Target { return backup.Target{Until: at} }
-	for _, tt := range []struct {
+	for _, tt := range depth.Some(t, 4, []struct {
 		name   string
 		target backup.Target
 		rows   string
@@ -142,7 +143,7 @@ func TestTargets(t *testing.T) {
 		{"a position", backup.Target{LSN: c.End}, "a b c", c.At},
 		{"before a transaction", backup.Target{Before: d.XID}, "a b c", c.At},
 		{"the newest", backup.Target{Newest: true}, "a b c d e", e.At},
-	} {
+	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			rows, result := s.restored(t, backup.Restore{Repository: "main", Label: "one", Target: tt.target})
 			if rows != tt.rows {

@@ -10,6 +10,7 @@ import (
 
 	"howdah/internal/engine/backup"
 	"howdah/internal/model/lsn"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/sourcetest"
 )
 
@@ -37,7 +38,7 @@ func TestForks(t *testing.T) {
 	}
 	onFirst := until("one", given.At)
 	onFirst.Timeline = 1
-	for _, tt := range []struct {
+	for _, tt := range depth.Some(t, 4, []struct {
 		name string
 		from backup.Restore
 		rows string
@@ -50,7 +51,7 @@ func TestForks(t *testing.T) {
 		{"the end of a backup after the fork", backup.Restore{Label: "two"}, "a b c"},
 		{"the end of the backup that was given up", backup.Restore{Label: "lost"}, "a b given up given up later"},
 		{"what was given up, by its timeline", onFirst, "a b given up"},
-	} {
+	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			if rows, _ := s.restored(t, tt.from); rows != tt.rows {
 				t.Errorf("it has %q, want %q", rows, tt.rows)

@@ -20,6 +20,7 @@ import (
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/pgtest"
 )
 
@@ -133,6 +134,7 @@ func lagging(t *testing.T, s, standby *pgtest.Server) {
 
 // A standby that replays nothing for a while gives stale reads, which are counted, and as old as they are.
 func TestAPausedStandbyGivesStaleReads(t *testing.T) {
+	depth.Deep(t)
 	t.Parallel()
 	if _, err := pgpool.Find(); err != nil {
 		testkit.Missing(t, "pgpool")

@@ -13,6 +13,7 @@ import (
 	"howdah/internal/lab/result"
 	"howdah/internal/lab/target"
 	"howdah/internal/lab/tpcc"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/pgtest"
 )
 
@@ -101,6 +102,7 @@ func checkTicks(t *testing.T, dir string, r *result.Result) {
 
 // A database that is not consistent after a run strikes the point, and the next one gets a new database.
 func TestAnInconsistentDatabase(t *testing.T) {
+	depth.Deep(t)
 	t.Parallel()
 	s := pgtest.Start(t, pgtest.Options{})
 	o := given(t, s, `
@@ -131,6 +133,7 @@ quick: {}
 
 // The tables of a mode are not used in the other, nor with another number of warehouses.
 func TestADatabaseThatDoesNotFit(t *testing.T) {
+	depth.Deep(t)
 	t.Parallel()
 	s := pgtest.Start(t, pgtest.Options{})
 	o := given(t, s, `

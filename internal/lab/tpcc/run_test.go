@@ -15,13 +15,14 @@ import (
 
 	"howdah/internal/lab/tpcc/form"
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/pgtest"
 )
 
 func TestRun(t *testing.T) {
 	l := startLab(t, Compatible, Specification)
 	for _, mode := range []Mode{Compatible, Specification} {
-		for _, call := range []Call{Procedures, ClientSQL} {
+		for _, call := range depth.Some(t, 1, []Call{Procedures, ClientSQL}) {
 			t.Run(fmt.Sprintf("%s by %s", mode, call), func(t *testing.T) { testRun(t, l.copy(t, mode), mode, call) })
 		}
 		t.Run(fmt.Sprintf("%s in the way of each other", mode), func(t *testing.T) { testContention(t, l.copy(t, mode), mode) })
