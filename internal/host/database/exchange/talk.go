@@ -69,7 +69,7 @@ func (t *talk) frame(within time.Duration) (kind byte, content []byte, err error
 		begin = time.Now().Add(within)
 	}
 	if err := t.conn.SetReadDeadline(begin); err != nil {
-		return 0, nil, err
+		return 0, nil, hungUp(err)
 	}
 	if within == 0 {
 		within = withinFrame
@@ -79,7 +79,7 @@ func (t *talk) frame(within time.Duration) (kind byte, content []byte, err error
 		return 0, nil, hungUp(err)
 	}
 	if err := t.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
-		return 0, nil, err
+		return 0, nil, hungUp(err)
 	}
 	if _, err := io.ReadFull(t.conn, head[1:]); err != nil {
 		return 0, nil, hungUp(err)
