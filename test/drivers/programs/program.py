@@ -15,6 +15,8 @@ def connect():
     where = {"host": HOST, "port": PORT, "dbname": DATABASE, "user": os.environ["DB_USER"]}
     if os.environ["DB_PASSWORD"]:
         where["password"] = os.environ["DB_PASSWORD"]
+    if "DB_CA" in os.environ:
+        where |= {"sslmode": "verify-full", "sslrootcert": os.environ["DB_CA"]}
     if not PLUGINS:
         return psycopg.connect(**where, autocommit=True)
     from aws_advanced_python_wrapper import AwsWrapperConnection
@@ -22,12 +24,16 @@ def connect():
     more = {}
     if "DB_IAM_HOST" in os.environ:
         more = {"iam_host": os.environ["DB_IAM_HOST"], "iam_region": os.environ["AWS_REGION"], "sslmode": "require"}
+    if os.environ["DB_DIALECT"]:
+        more["wrapper_dialect"] = os.environ["DB_DIALECT"]
+    for setting in filter(None, os.environ.get("DB_MORE", "").split(";")):
+        name, value = setting.split("=")
+        more[name] = int(value)
     return AwsWrapperConnection.connect(
         psycopg.Connection.connect,
         **where,
         **more,
         plugins=PLUGINS,
-        wrapper_dialect="aurora-pg",
         cluster_instance_host_pattern=os.environ["DB_PATTERN"],
         connect_timeout=10,
         autocommit=True,
