@@ -153,12 +153,12 @@ func inZone(f *fleet) {
 	f.Helper()
 	for _, instance := range f.instances {
 		testkit.Eventually(f.T, patience.For(time.Minute), func() error {
-			i, err := f.rig.Instance(f.Context(), instance)
-			if err == nil && !strings.HasSuffix(*i.Endpoint.Address, "."+zoneName) {
-				err = fmt.Errorf("%s is at %s", instance, *i.Endpoint.Address)
+			config, err := f.rig.Config(f.Context(), instance)
+			if err == nil && !strings.HasSuffix(config.Host, "."+zoneName) {
+				err = fmt.Errorf("%s is at %s", instance, config.Host)
 			}
 			if err == nil {
-				_, rest, _ := strings.Cut(*i.Endpoint.Address, ".")
+				_, rest, _ := strings.Cut(config.Host, ".")
 				f.pattern = "?." + rest
 			}
 			return err

@@ -31,7 +31,8 @@ type language struct {
 	failover, split string
 	detects         string // plugins that need not be told the dialect
 	unwatched       string // failover without host monitoring
-	watch           string // settings of host monitoring, so that it looks soon
+	monitor         string // host monitoring alone
+	watch           string // its settings, so that it looks soon
 	multiAZ         string // the dialect of Multi-AZ DB clusters
 	iam             string // "": it takes only hosts of RDS's own domain
 }
@@ -39,17 +40,17 @@ type language struct {
 var languages = []language{
 	{
 		name: "java", command: java, failover: "initialConnection,auroraConnectionTracker,failover2,efm2", split: "readWriteSplitting,failover2,efm2",
-		detects: "failover2,efm2", unwatched: "initialConnection,auroraConnectionTracker,failover2", multiAZ: "rds-multi-az-pg-cluster", iam: "iam,failover2",
+		detects: "failover2,efm2", unwatched: "initialConnection,auroraConnectionTracker,failover2", monitor: "efm2", multiAZ: "rds-multi-az-pg-cluster", iam: "iam,failover2",
 		watch: "failureDetectionTime=1000;failureDetectionInterval=500;failureDetectionCount=3;monitoring-connectTimeout=1;monitoring-socketTimeout=1",
 	},
 	{
 		name: "python", command: python, failover: "failover_v2,host_monitoring_v2", split: "read_write_splitting,failover_v2,host_monitoring_v2",
-		detects: "failover_v2,host_monitoring_v2", unwatched: "failover_v2", multiAZ: "multi-az-pg",
+		detects: "failover_v2,host_monitoring_v2", unwatched: "failover_v2", monitor: "host_monitoring_v2", multiAZ: "multi-az-pg",
 		watch: "failure_detection_time_ms=1000;failure_detection_interval_ms=500;failure_detection_count=3;monitoring-connect_timeout=1;monitoring-socket_timeout=1",
 	},
 	{
 		name: "node", command: node, failover: "failover2,efm2", split: "readWriteSplitting,failover2,efm2",
-		detects: "failover2,efm2", unwatched: "failover2", multiAZ: "rds-multi-az-pg", iam: "iam,failover2",
+		detects: "failover2,efm2", unwatched: "failover2", monitor: "efm2", multiAZ: "rds-multi-az-pg", iam: "iam,failover2",
 		watch: "failureDetectionTime=1000;failureDetectionInterval=500;failureDetectionCount=3;monitoring_query_timeout=1000",
 	},
 }
