@@ -167,7 +167,7 @@ func inZone(f *fleet) {
 	f.describe()
 	resolv := filepath.Join(f.rig.Dir, "resolv.conf")
 	f.must(os.WriteFile(resolv, []byte("nameserver "+f.rig.Nameserver().Addr().String()+"\n"), 0o644))
-	f.host, f.more = *f.writer.Endpoint, []string{"DB_RESOLV=" + resolv, "DB_CA=" + f.rig.Home.CAFile()}
+	f.host, f.more = *f.writer.Endpoint, []string{"DB_RESOLV=" + resolv, "DB_CA=" + f.rig.Home.CAFile(), "DB_ZONE=" + zoneName}
 }
 
 // settled waits until all three run, and each of them knows that.

@@ -21,6 +21,11 @@ def connect():
         return psycopg.connect(**where, autocommit=True)
     from aws_advanced_python_wrapper import AwsWrapperConnection
 
+    if "DB_ZONE" in os.environ:
+        from aws_advanced_python_wrapper.utils.rds_utils import RdsUtils
+
+        # The wrapper finds the instance in names of this form alone. It connects to no name that is made here.
+        RdsUtils.set_prepare_host_func(lambda host: host.replace(os.environ["DB_ZONE"], "rds.amazonaws.com"))
     more = {}
     if "DB_IAM_HOST" in os.environ:
         more = {"iam_host": os.environ["DB_IAM_HOST"], "iam_region": os.environ["AWS_REGION"], "sslmode": "require"}
