@@ -15,25 +15,48 @@ import (
 	"time"
 )
 
-// domain has the names of the endpoints. The programs find them in an /etc/hosts of their own.
-const domain = "drivers.test"
+const (
+	// domain has the names of endpoints which have addresses alone. The programs find them in an /etc/hosts
+	// of their own.
+	domain = "drivers.test"
+	// zoneName is the zone of a home whose endpoints have names.
+	zoneName = "howdah.internal"
+)
 
 // A language has a program that does the same as those of the others (programs/), and the names that
-// its wrapper gives its plugins.
+// its wrapper gives its plugins and dialects.
 type language struct {
 	name            string
 	command         func(t *testing.T) []string
 	failover, split string
+	detects         string // plugins that need not be told the dialect
+	unwatched       string // failover without host monitoring
+	monitor         string // host monitoring alone
+	watch           string // its settings, so that it looks soon
+	multiAZ         string // the dialect of Multi-AZ DB clusters
 	iam             string // "": it takes only hosts of RDS's own domain
 }
 
 var languages = []language{
-	{"java", java, "initialConnection,auroraConnectionTracker,failover2,efm2", "readWriteSplitting,failover2,efm2", "iam,failover2"},
-	{"python", func(*testing.T) []string {
-		return []string{filepath.Join(installed, "python/bin/python"), "programs/program.py"}
+	{
+		name: "java", command: java, failover: "initialConnection,auroraConnectionTracker,failover2,efm2", split: "readWriteSplitting,failover2,efm2",
+		detects: "failover2,efm2", unwatched: "initialConnection,auroraConnectionTracker,failover2", monitor: "efm2", multiAZ: "rds-multi-az-pg-cluster", iam: "iam,failover2",
+		watch: "failureDetectionTime=1000;failureDetectionInterval=500;failureDetectionCount=3;monitoring-connectTimeout=1;monitoring-socketTimeout=1",
 	},
-		"failover_v2,host_monitoring_v2", "read_write_splitting,failover_v2,host_monitoring_v2", ""},
-	{"node", node, "failover2,efm2", "readWriteSplitting,failover2,efm2", "iam,failover2"},
+	{
+		name: "python", command: python, failover: "failover_v2,host_monitoring_v2", split: "read_write_splitting,failover_v2,host_monitoring_v2",
+		detects: "failover_v2,host_monitoring_v2", unwatched: "failover_v2", monitor: "host_monitoring_v2", multiAZ: "multi-az-pg",
+		watch: "failure_detection_time_ms=1000;failure_detection_interval_ms=500;failure_detection_count=3;monitoring-connect_timeout=1;monitoring-socket_timeout=1",
+	},
+	{
+		name: "node", command: node, failover: "failover2,efm2", split: "readWriteSplitting,failover2,efm2",
+		detects: "failover2,efm2", unwatched: "failover2", monitor: "efm2", multiAZ: "rds-multi-az-pg", iam: "iam,failover2",
+		watch: "failureDetectionTime=1000;failureDetectionInterval=500;failureDetectionCount=3;monitoring_query_timeout=1000",
+	},
+}
+
+func python(*testing.T) []string {
+	return []string{filepath.Join(installed, "python/bin/python"), "programs/program.py"}
 }
 
 func java(t *testing.T) []string {
@@ -82,14 +105,20 @@ type program struct {
 	other []string // guarded by mu; what is no line of the program's own
 }
 
-// start runs a command that sees these hosts by name, with more in its environment.
-func start(t *testing.T, name, hosts string, command, environment []string) *program {
+// ownFiles puts the files of the environment in the place of the system's, for one program.
+const ownFiles = `[ -z "$DB_HOSTS" ] || mount --bind "$DB_HOSTS" /etc/hosts || exit 1
+[ -z "$DB_RESOLV" ] || mount --bind "$DB_RESOLV" /etc/resolv.conf || exit 1
+exec "$@"`
+
+// start runs a command with this in its environment. DB_HOSTS and DB_RESOLV name files which it finds in the
+// place of /etc/hosts and /etc/resolv.conf.
+func start(t *testing.T, name string, command, environment []string) *program {
 	t.Helper()
 	p := &program{t: t, name: name, over: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
-	args := append([]string{"-m", "sh", "-c", `mount --bind "$DB_HOSTS" /etc/hosts && exec "$@"`, "sh"}, command...)
+	args := append([]string{"-m", "sh", "-c", ownFiles, "sh"}, command...)
 	p.cmd = exec.CommandContext(ctx, "unshare", args...)
-	p.cmd.Env = append(append(os.Environ(), "DB_HOSTS="+hosts), environment...)
+	p.cmd.Env = append(os.Environ(), environment...)
 	input, errIn := p.cmd.StdinPipe()
 	output, errOut := p.cmd.StdoutPipe()
 	if errIn != nil || errOut != nil {

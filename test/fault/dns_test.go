@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"howdah/api/rds"
-	"howdah/internal/edge/nameserver"
+	"howdah/internal/engine/postgres"
 	"howdah/internal/model/zone"
 	"howdah/internal/testkit/patience"
+	"howdah/internal/testkit/pgversion"
 	"howdah/internal/testkit/rig"
 )
 
@@ -53,6 +57,9 @@ func TestNames(t *testing.T) {
 	s.eventually(30*time.Second, func() error { return s.resolves(writer, 1) })
 	if replica := s.isReplica(s.byName(writer)); replica {
 		t.Error("the writer's name leads to a replica")
+	}
+	if pgversion.Major() >= 16 {
+		s.spreads(reader, 2)
 	}
 	for n := range 3 {
 		s.must(s.connects(s.byName(s.named(zone.Instance, fmt.Sprintf("shop-%d", n+1)))), "connect to an instance")
@@ -105,18 +112,10 @@ func (s *story) shows(instance, name string) error {
 	return err
 }
 
-// resolver asks the edge, as programs do whose resolver knows where the zone is.
-func (s *story) resolver() *net.Resolver {
-	at := net.JoinHostPort(s.rig.Home.Address(0, nameserver.Port), fmt.Sprint(nameserver.DefaultPort()))
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, at)
-	}}
-}
-
 func (s *story) lookUp(name string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), patience.For(5*time.Second))
 	defer cancel()
-	return s.resolver().LookupHost(ctx, name+".")
+	return s.rig.Resolver().LookupHost(ctx, name+".")
 }
 
 // resolves returns nil if a name has this many addresses.
@@ -133,12 +132,6 @@ func (s *story) byName(name string) *pgx.ConnConfig {
 	s.Helper()
 	config, err := s.rig.ConfigAt(name, 5432)
 	s.must(err, "configure a connection")
-	config.LookupFunc = func(ctx context.Context, host string) ([]string, error) {
-		if host != name {
-			return nil, errors.New("another host is looked up: " + host)
-		}
-		return s.resolver().LookupHost(ctx, host+".")
-	}
 	return config
 }
 
@@ -169,4 +162,36 @@ func (s *story) writesBy(name string) error {
 		return errors.New(name + " leads to a replica")
 	}
 	return nil
+}
+
+// spreads has libpq choose among the addresses of a name (load_balance_hosts, from PostgreSQL 16 on):
+// each of them gets connections. psql asks the resolver of the system, which here knows the zone only.
+func (s *story) spreads(name string, servers int) {
+	s.Helper()
+	install, err := postgres.Find(pgversion.Major())
+	s.must(err, "find psql")
+	resolv := filepath.Join(s.rig.Dir, "resolv.conf")
+	s.must(os.WriteFile(resolv, []byte("nameserver "+s.rig.Nameserver().Addr().String()+"\n"), 0o644), "name the nameserver")
+	got := map[string]int{}
+	for range 10 * servers {
+		got[s.psqlIn(install, resolv, "host="+name+" load_balance_hosts=random sslmode=verify-full sslrootcert="+s.rig.Home.CAFile()+" user=app dbname=postgres",
+			"SELECT inet_server_addr()")]++
+	}
+	s.Logf("load_balance_hosts=random: %v", got)
+	if len(got) != servers {
+		s.Errorf("connections to %s went to %v, want all of %d servers", name, got, servers)
+	}
+}
+
+// psqlIn runs psql with a file in the place of the system's resolv.conf.
+func (s *story) psqlIn(install postgres.Install, resolv, connect, sql string) string {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience.For(10*time.Second))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", "-m", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, resolv,
+		install.Program("psql"), "-X", "-A", "-t", "-w", "-d", connect, "-c", sql)
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+rig.Password)
+	out, err := cmd.CombinedOutput()
+	s.must(err, "psql: "+string(out))
+	return strings.TrimSpace(string(out))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"howdah/api/rds"
+	"howdah/internal/aws/wire"
 	"howdah/internal/engine/postgres"
 	"howdah/internal/model/extension"
 	"howdah/internal/testkit/patience"
@@ -92,7 +93,8 @@ func first(name string) string {
 func TestExtensionsOfPackages(t *testing.T) {
 	names, libraries := packaged(t)
 	if len(names) == 0 {
-		t.Fatal("no extension of a package is installed: run scripts/install --test")
+		withoutPackages(t)
+		return
 	}
 	s := begin(t, nil)
 	id := s.given("orders", true)
@@ -156,6 +158,31 @@ func TestExtensionsOfPackages(t *testing.T) {
 		s.must(s.exec("orders", "SELECT cron.unschedule('tick')"), "end the job")
 		s.must(s.exec("orders", "COMMENT ON EXTENSION pg_cron IS 'mine'"), "comment on pg_cron")
 		s.must(s.exec("orders", "DROP EXTENSION pg_cron"), "drop pg_cron")
+	}
+}
+
+// withoutPackages: no packages fit a PostgreSQL that scripts/install built. Users are told what is not there,
+// and have what comes with PostgreSQL.
+func withoutPackages(t *testing.T) {
+	install, err := postgres.Find(pgversion.Major())
+	if err != nil || strings.HasPrefix(install.BinDir, "/usr/lib/postgresql/") {
+		t.Fatalf("no extension of a package is installed: run scripts/install --test (%v)", err)
+	}
+	s := begin(t, nil)
+	s.given("orders", false)
+	if err := s.exec("orders", "CREATE EXTENSION hypopg"); err == nil || !strings.Contains(err.Error(), `extension "hypopg" is not available`) {
+		t.Errorf("create what is not installed: %v", err)
+	}
+	if err := s.exec("orders", "CREATE EXTENSION postgis_topology"); err == nil || !strings.Contains(err.Error(), "is not supported") {
+		t.Errorf("create what is never allowed: %v", err)
+	}
+	s.must(s.exec("orders", "CREATE EXTENSION pg_trgm"), "create what comes with PostgreSQL")
+	s.ownParameters("orders", "libraries")
+	err = s.rig.Call(s.Context(), "ModifyDBParameterGroup", &rds.ModifyDBParameterGroupMessage{DBParameterGroupName: new("libraries"), Parameters: []rds.Parameter{{
+		ParameterName: new("shared_preload_libraries"), ParameterValue: new("pg_cron"), ApplyMethod: new("pending-reboot"),
+	}}}, &rds.DBParameterGroupNameMessage{})
+	if wrong, ok := errors.AsType[*wire.Error](err); !ok || wrong.Code != "InvalidParameterValue" {
+		t.Errorf("preload what is not installed: %v", err)
 	}
 }
 

@@ -7,34 +7,32 @@ import (
 	"testing"
 )
 
-var functionOfShell = regexp.MustCompile(`(?m)^([A-Za-z_]+)\(\)`)
+var shellFunction = regexp.MustCompile(`(?m)^([A-Za-z_][A-Za-z0-9_]*)\(\) *[{(]`)
 
-// TestAScriptDefinesAFunctionOnce: the second one of a name would quietly take the place of the first.
-func TestAScriptDefinesAFunctionOnce(t *testing.T) {
-	var scripts []string
-	for _, pattern := range []string{"../../scripts/*", "../../extensions/*.sh", "../../extensions/*/*.sh"} {
-		found, err := filepath.Glob(pattern)
+// In a shell the last function of a name takes the place of those before it, and nothing says so.
+func TestScriptsDefineAFunctionOnce(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"scripts/*", ".ci/*", "extensions/*.sh", "extensions/*/test.sh"} {
+		scripts, err := filepath.Glob(filepath.Join("..", "..", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-		scripts = append(scripts, found...)
-	}
-	functions := 0
-	for _, path := range scripts {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		there := map[string]bool{}
-		for _, m := range functionOfShell.FindAllStringSubmatch(string(text), -1) {
-			if there[m[1]] {
-				t.Errorf("%s defines %s twice", path, m[1])
+		for _, script := range scripts {
+			text, err := os.ReadFile(script)
+			if err != nil {
+				t.Fatal(err)
 			}
-			there[m[1]] = true
-			functions++
+			defined := map[string]bool{}
+			for _, f := range shellFunction.FindAllStringSubmatch(string(text), -1) {
+				if defined[f[1]] {
+					t.Errorf("%s defines %s twice", script, f[1])
+				}
+				defined[f[1]] = true
+				found++
+			}
 		}
 	}
-	if functions < 50 {
-		t.Errorf("only %d functions were found", functions)
+	if found < 50 {
+		t.Errorf("it found %d functions in all scripts", found)
 	}
 }

@@ -45,6 +45,14 @@ var clusterScenarios = slices.Concat([]scenario{
 			u.told("DB instance created", "Cluster topology is updated.")
 		},
 	},
+	{
+		name: "an instance that is available has an endpoint at once", setup: having(newCluster), call: newMember,
+		want: []string{"DBInstance/DBInstanceStatus=creating", "!DBInstance/Endpoint"},
+		after: func(u *user) {
+			u.see("aura", nil)
+			u.do(with(showDB, "DBInstanceIdentifier=aura-1")).has("DBInstances/DBInstance/DBInstanceStatus=available", "DBInstances/DBInstance/Endpoint/Port=5432")
+		},
+	},
 	{name: "a name that is taken", setup: having(newCluster), call: newCluster, code: "DBClusterAlreadyExistsFault"},
 	{name: "a member's name that is taken", setup: having(newCluster, newMember), call: newMember, code: "DBInstanceAlreadyExists"},
 	{

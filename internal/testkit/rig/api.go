@@ -134,7 +134,7 @@ func (r *Rig) Config(ctx context.Context, name string) (*pgx.ConnConfig, error) 
 	return r.ConfigAt(*i.Endpoint.Address, int(*i.Endpoint.Port))
 }
 
-// ConfigAt returns a configuration for connections to an address.
+// ConfigAt returns a configuration for connections to an address, or to a name of the home's zone.
 func (r *Rig) ConfigAt(host string, port int) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig("sslmode=disable database=postgres user=app password=" + Password)
 	if err != nil {
@@ -150,6 +150,7 @@ func (r *Rig) ConfigAt(host string, port int) (*pgx.ConnConfig, error) {
 	}
 	tls.Certificates, tls.ServerName = nil, host
 	config.Host, config.Port, config.TLSConfig = host, uint16(port), tls
+	r.byName(config)
 	return config, nil
 }
 

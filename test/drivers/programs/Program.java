@@ -7,6 +7,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.Objects;
 import java.util.Properties;
 
 public class Program {
@@ -33,6 +34,7 @@ public class Program {
     c.setMaximumPoolSize(4);
     if (PLUGINS.isEmpty()) {
       c.setJdbcUrl("jdbc:postgresql://" + HOST + ":" + PORT + "/" + DATABASE);
+      verify(c.getDataSourceProperties());
       return c;
     }
     c.setDataSourceClassName("software.amazon.jdbc.ds.AwsWrapperDataSource");
@@ -44,15 +46,30 @@ public class Program {
     c.addDataSourceProperty("targetDataSourceClassName", "org.postgresql.ds.PGSimpleDataSource");
     Properties p = new Properties();
     p.setProperty("wrapperPlugins", PLUGINS);
-    p.setProperty("wrapperDialect", "aurora-pg");
+    if (!System.getenv("DB_DIALECT").isEmpty()) {
+      p.setProperty("wrapperDialect", System.getenv("DB_DIALECT"));
+    }
     p.setProperty("clusterInstanceHostPattern", System.getenv("DB_PATTERN"));
     if (System.getenv("DB_IAM_HOST") != null) {
       p.setProperty("iamHost", System.getenv("DB_IAM_HOST"));
       p.setProperty("iamRegion", System.getenv("AWS_REGION"));
       p.setProperty("sslmode", "require");
     }
+    verify(p);
+    for (String setting : Objects.requireNonNullElse(System.getenv("DB_MORE"), "").split(";")) {
+      if (!setting.isEmpty()) {
+        p.setProperty(setting.split("=")[0], setting.split("=")[1]);
+      }
+    }
     c.addDataSourceProperty("targetDataSourceProperties", p);
     return c;
+  }
+
+  static void verify(Properties p) {
+    if (System.getenv("DB_CA") != null) {
+      p.setProperty("sslmode", "verify-full");
+      p.setProperty("sslrootcert", System.getenv("DB_CA"));
+    }
   }
 
   // Four threads write one row after the other, until the standard input ends.

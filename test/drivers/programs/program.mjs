@@ -1,9 +1,17 @@
 // An application written as the wrapper's documentation says. What it does is chosen by its argument:
 // see drivers_test.go.
+import fs from "node:fs";
 import pg from "pg";
 
-const { DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_PASSWORD, DB_PLUGINS, DB_PATTERN, DB_ASK, DB_IAM_HOST, AWS_REGION } = process.env;
-const where = { host: DB_HOST, port: Number(DB_PORT), database: DB_NAME, user: DB_USER, password: DB_PASSWORD, ssl: { rejectUnauthorized: false } };
+const { DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_PASSWORD, DB_PLUGINS, DB_PATTERN, DB_DIALECT, DB_ASK, DB_IAM_HOST, AWS_REGION, DB_CA, DB_MORE } =
+  process.env;
+const ssl = DB_CA ? { ca: fs.readFileSync(DB_CA) } : { rejectUnauthorized: false };
+const more = (DB_MORE ?? "")
+  .split(";")
+  .filter(Boolean)
+  .map((s) => s.split("="))
+  .map(([name, value]) => [name, Number(value)]);
+const where = { host: DB_HOST, port: Number(DB_PORT), database: DB_NAME, user: DB_USER, password: DB_PASSWORD, ssl };
 
 async function connect() {
   let client;
@@ -15,8 +23,9 @@ async function connect() {
     client = new AwsPGClient({
       ...where,
       plugins: DB_PLUGINS,
-      dialect: "aurora-pg",
+      ...(DB_DIALECT ? { dialect: DB_DIALECT } : {}),
       clusterInstanceHostPattern: DB_PATTERN,
+      ...Object.fromEntries(more),
       ...(DB_IAM_HOST ? { iamHost: DB_IAM_HOST, iamRegion: AWS_REGION } : {}),
     });
   }

@@ -15,19 +15,30 @@ def connect():
     where = {"host": HOST, "port": PORT, "dbname": DATABASE, "user": os.environ["DB_USER"]}
     if os.environ["DB_PASSWORD"]:
         where["password"] = os.environ["DB_PASSWORD"]
+    if "DB_CA" in os.environ:
+        where |= {"sslmode": "verify-full", "sslrootcert": os.environ["DB_CA"]}
     if not PLUGINS:
         return psycopg.connect(**where, autocommit=True)
     from aws_advanced_python_wrapper import AwsWrapperConnection
 
+    if "DB_ZONE" in os.environ:
+        from aws_advanced_python_wrapper.utils.rds_utils import RdsUtils
+
+        # The wrapper finds the instance in names of this form alone. It connects to no name that is made here.
+        RdsUtils.set_prepare_host_func(lambda host: host.replace(os.environ["DB_ZONE"], "rds.amazonaws.com"))
     more = {}
     if "DB_IAM_HOST" in os.environ:
         more = {"iam_host": os.environ["DB_IAM_HOST"], "iam_region": os.environ["AWS_REGION"], "sslmode": "require"}
+    if os.environ["DB_DIALECT"]:
+        more["wrapper_dialect"] = os.environ["DB_DIALECT"]
+    for setting in filter(None, os.environ.get("DB_MORE", "").split(";")):
+        name, value = setting.split("=")
+        more[name] = int(value)
     return AwsWrapperConnection.connect(
         psycopg.Connection.connect,
         **where,
         **more,
         plugins=PLUGINS,
-        wrapper_dialect="aurora-pg",
         cluster_instance_host_pattern=os.environ["DB_PATTERN"],
         connect_timeout=10,
         autocommit=True,

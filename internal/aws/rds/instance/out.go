@@ -59,7 +59,8 @@ func instanceOut(l *database.Sight, i spec.Instance) *rds.DBInstance {
 func addPlace(l *database.Sight, out *rds.DBInstance, i spec.Instance, facts plan.Facts) {
 	created := facts.Layout.Created
 	if i.Cluster != "" {
-		created = i.Announced
+		// It is announced a moment after it is available, and whoever waits for that connects at once.
+		created = i.Announced || created && *out.DBInstanceStatus == plan.Available
 	}
 	if created && !i.Going() {
 		out.Endpoint = &rds.Endpoint{Address: wire.Some(l.HostOf(i)), Port: wire.Number(i.Port), HostedZoneId: wire.Some(look.HostedZone)}

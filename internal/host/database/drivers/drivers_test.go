@@ -8,8 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"howdah/internal/engine/postgres"
 	"howdah/internal/model/member"
 	"howdah/internal/testkit/pgtest"
+	"howdah/internal/testkit/pgversion"
 )
 
 // A look says who leads and who runs. Who led last, and who was seen some minutes ago, stays.
@@ -41,9 +43,21 @@ func TestWhatIsSeen(t *testing.T) {
 // What the agent says each second is not logged, also by libraries that users have loaded.
 func TestManners(t *testing.T) {
 	t.Parallel()
+	libraries := "auto_explain"
+	install, err := postgres.Find(pgversion.Major())
+	if err != nil {
+		t.Fatal(err)
+	}
+	has, err := install.Extensions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, packaged := has["pgaudit"]; packaged { // as where PostgreSQL is a package, too
+		libraries += ",pgaudit"
+	}
 	for name, settings := range map[string]string{
 		"no libraries": "",
-		"libraries":    "shared_preload_libraries = 'auto_explain,pgaudit'\nauto_explain.log_min_duration = 0\npgaudit.log = 'all'\nlog_statement = 'all'\n",
+		"libraries":    "shared_preload_libraries = '" + libraries + "'\nauto_explain.log_min_duration = 0\npgaudit.log = 'all'\nlog_statement = 'all'\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
