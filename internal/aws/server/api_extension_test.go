@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"howdah/internal/model/extension"
 	"howdah/internal/model/member"
 	"howdah/internal/state"
 )
@@ -15,7 +16,7 @@ func (w *world) installs(zone string, names ...string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	h.Value.Extensions = map[int]map[string]string{15: {}}
+	h.Value.Extensions = map[int]extension.Installed{15: {}}
 	for _, name := range names {
 		h.Value.Extensions[15][name] = "1.0"
 	}

@@ -37,6 +37,7 @@ import (
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/job"
 	"howdah/internal/host/osuser"
+	"howdah/internal/model/extension"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/system/owner"
@@ -173,7 +174,7 @@ func (a *Host) Facts(h *member.Host) error {
 	if err != nil {
 		return err
 	}
-	h.Majors, h.Extensions = map[int]string{}, map[int]map[string]string{}
+	h.Majors, h.Extensions = map[int]string{}, map[int]extension.Installed{}
 	for _, i := range installs {
 		h.Majors[i.Major] = i.Full
 		if has, err := i.Extensions(); err == nil { // otherwise nobody knows
