@@ -41,11 +41,16 @@ func (w *work) compareExtensions() {
 }
 
 func (w *work) tellLacks(h Host, missing []string) {
-	if lacks := w.lacks(h, missing); len(lacks) > 0 {
-		names := strings.Join(lacks, ",")
-		w.tell(Problem{Kind: LacksExtensions, Host: h.Name, Extensions: names, Text: fmt.Sprintf(
-			"host %s lacks extensions that other hosts of the database have, and none of them can be created until it has them: %s", h.Name, names)})
+	lacks := w.lacks(h, missing)
+	if len(lacks) == 0 {
+		return
 	}
+	names := strings.Join(lacks, ",")
+	text := "host %s lacks extensions that other hosts of the database have, and none of them can be created until it has them: %s"
+	if w.extensionsOf(h) == nil {
+		text = "the agent of host %s does not say which extensions it has, because it is of an older release or cannot look, and these cannot be created until it does: %s"
+	}
+	w.tell(Problem{Kind: LacksExtensions, Host: h.Name, Extensions: names, Text: fmt.Sprintf(text, h.Name, names)})
 }
 
 // tellOlder tells which of these extensions a host has in an older version than some other one.
@@ -72,13 +77,9 @@ func (w *work) tellOlder(h Host, all []extension.Installed, differing []string) 
 // extensionsOf returns what a host has for the database, or nil if its agent does not say.
 func (k *known) extensionsOf(h Host) extension.Installed { return h.Extensions[k.Want.Major] }
 
-// lacks returns which of these extensions a host lacks. One whose agent does not say lacks none.
+// lacks returns which of these extensions a host is not known to have.
 func (k *known) lacks(h Host, names []string) []string {
-	has := k.extensionsOf(h)
-	if has == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(names), has.Has)
+	return slices.DeleteFunc(slices.Clone(names), k.extensionsOf(h).Has)
 }
 
 // lacksOfTheOthers returns how many of the extensions, which all hosts of the database have now, a
@@ -115,10 +116,19 @@ func (p places) common() extension.Installed {
 	return common
 }
 
-// lacksLibrary returns a library with which the seat's PostgreSQL would not start on a host, or "".
+// lacksLibrary returns a library that a host is not known to have, and without which the seat's
+// PostgreSQL would not start, or "". A member that is there stays, whatever its host says.
 func (p places) lacksLibrary(h Host, s Seat) string {
 	known := extension.Libraries()
 	wanted := slices.Concat(param.Added(p.Want.Parameters), param.Added(s.Values))
 	wanted = slices.DeleteFunc(wanted, func(name string) bool { return !slices.Contains(known, name) })
 	return cmp.Or(p.lacks(h, wanted)...)
+}
+
+// whyWithout says why a host that lacks a library is no place.
+func (p places) whyWithout(h Host, library string) string {
+	if p.extensionsOf(h) == nil {
+		return fmt.Sprintf("does not say whether it has the library %s, which the parameter group preloads: its agent is of an older release, or cannot look", library)
+	}
+	return fmt.Sprintf("lacks the library %s, which the parameter group preloads", library)
 }

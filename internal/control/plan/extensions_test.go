@@ -66,9 +66,36 @@ func TestAHostWithoutALibraryIsNoPlace(t *testing.T) {
 	if err := CanPlace(in); err == nil || !strings.Contains(err.Error(), "a lacks the library pg_cron, which the parameter group preloads") {
 		t.Errorf("where no host has it: %v", err)
 	}
-	in.Hosts[0].Extensions = nil
+}
+
+// That an agent of an older release does not say is no reason to begin there, and none to end what
+// runs there.
+func TestAHostThatDoesNotSayHasWhatComesWithPostgreSQL(t *testing.T) {
+	in := Input{
+		Want:   Database{ID: "db-1", Major: 15, State: member.Running, SpreadZones: true, Seats: []Seat{{Values: map[string]string{"shared_preload_libraries": "pg_cron"}}, {}}},
+		Hosts:  withExtensions(nil, []string{"pg_cron", "hll", "citext"}, nil),
+		Layout: Layout{Members: []Placed{{Name: "m1", Host: "a", Zone: "a", Served: true}, {Name: "m2", Host: "b", Zone: "b", Served: true}}, Next: 2},
+	}
+	out := Next(in)
+	if len(out.Layout.Members) != 2 || out.Layout.Members[0].Host != "a" || out.Layout.Members[0].Going != Staying {
+		t.Errorf("what runs is moved: %+v", out.Layout.Members)
+	}
+	if !slices.Equal(out.Layout.Missing, []string{"hll", "pg_cron"}) {
+		t.Errorf("missing are %q", out.Layout.Missing)
+	}
+	if !slices.ContainsFunc(out.Problems, func(p Problem) bool {
+		return p.Kind == LacksExtensions && p.Host == "a" && p.Text == "the agent of host a does not say which extensions it has, because it is of an older release or cannot look, and these cannot be created until it does: hll,pg_cron"
+	}) {
+		t.Errorf("told was %+v", out.Problems)
+	}
+	in.Layout, in.Hosts = Layout{}, withExtensions(nil, nil, nil)[:1]
+	in.Want.Seats = in.Want.Seats[:1]
+	if err := CanPlace(in); err == nil || !strings.Contains(err.Error(), "a does not say whether it has the library pg_cron") {
+		t.Errorf("a new one: %v", err)
+	}
+	in.Want.Seats[0].Values["shared_preload_libraries"] = "auto_explain,pg_stat_statements"
 	if err := CanPlace(in); err != nil {
-		t.Errorf("where nobody knows: %v", err)
+		t.Errorf("with what comes with PostgreSQL: %v", err)
 	}
 }
 

@@ -15,19 +15,23 @@ import (
 type Installed map[string]string
 
 // Has reports whether it is known that the host has an extension or a library. Of a host that does
-// not say, it is not.
+// not say, only what comes with PostgreSQL is.
 func (i Installed) Has(name string) bool {
+	if i == nil {
+		e, known := Find(name)
+		return known && e.Package == "" && e.Refused == ""
+	}
 	_, has := i[name]
 	return has
 }
 
-// Missing returns which of the extensions that some host has are not on all of them, by name. A host
-// that does not say counts as one that has them.
+// Missing returns which of the extensions that some host has are not known to be on all of them, by
+// name.
 func Missing(hosts ...Installed) []string {
 	missing := map[string]bool{}
 	for _, has := range hosts {
 		for name := range has {
-			missing[name] = slices.ContainsFunc(hosts, func(other Installed) bool { return other != nil && !other.Has(name) })
+			missing[name] = slices.ContainsFunc(hosts, func(other Installed) bool { return !other.Has(name) })
 		}
 	}
 	maps.DeleteFunc(missing, func(_ string, is bool) bool { return !is })

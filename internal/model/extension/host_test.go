@@ -23,7 +23,8 @@ func TestMissing(t *testing.T) {
 		{nil, nil},
 		{[]Installed{having("hll", "rum"), having("hll", "rum")}, nil},
 		{[]Installed{having("hll", "rum"), having("hll"), having("ip4r", "hll")}, []string{"ip4r", "rum"}},
-		{[]Installed{having("hll"), nil}, nil},
+		{[]Installed{having("hll", "citext", "log_fdw"), nil}, []string{"hll"}},
+		{[]Installed{nil, nil}, nil},
 		{[]Installed{having("hll"), {}}, []string{"hll"}},
 	} {
 		if got := Missing(test.hosts...); !slices.Equal(got, test.want) {

@@ -55,7 +55,9 @@ Nothing has to be restarted.
 ## Preload
 Some need their library in ` + "`shared_preload_libraries`" + ` of the parameter group, and a reboot: see the
 column *preload*. A value that names another library is refused (InvalidParameterValue), and so is
-one that a host of a database with this group does not have: PostgreSQL would not start.
+one that a host of a database with this group does not have: PostgreSQL would not start. A host whose
+agent is of an older release does not say what it has. It counts as having what comes with PostgreSQL,
+and nothing else: databases there go on with what they have, and get no new library.
 
 `
 
