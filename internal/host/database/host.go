@@ -150,7 +150,7 @@ func (a *Host) Begin(ctx context.Context) (run func(context.Context) error) {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, work := range []func(context.Context) error{
-			answerLogins, answerArchivers, a.fences.Run, a.followLosses, a.followOrphans, a.spares.Run,
+			answerLogins, answerArchivers, a.fences.Run, a.followLosses, a.followOrphans, a.spares.Run, a.exchange.Run,
 		} {
 			group.Go(func() error { return work(ctx) })
 		}
