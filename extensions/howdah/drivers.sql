@@ -4,10 +4,10 @@
 -- somebody in, template1 included; running it again changes nothing. The
 -- functions read settings that only the platform sets (src/topology.c) and
 -- PostgreSQL's own views. Their bodies are parsed here, so nothing that a
--- session sets changes what they mean. There are three parts, each of which
+-- session sets changes what they mean. There are four parts, each of which
 -- begins with a line that names it; an Aurora cluster takes the first two, a
--- Multi-AZ DB cluster the first and the last. Statements end in a semicolon and
--- an empty line.
+-- Multi-AZ DB cluster the first and the third. The last one takes the third away
+-- again. Statements end in a semicolon and an empty line.
 
 -- part: common
 
@@ -175,5 +175,18 @@ BEGIN
 					ELSE ('pg_catalog.pg_proc'::pg_catalog.regclass::oid, pg_catalog.substr(member, 10)::pg_catalog.regprocedure::oid) END);
 		EXECUTE 'ALTER EXTENSION rds_tools ADD ' || member;
 	END LOOP;
+END
+$$;
+
+-- part: former
+
+-- For an instance that was made of the data of a cluster: drivers would take it for
+-- one. What Aurora's drivers ask answers nothing there, and stays. While something of
+-- a user's depends on these functions, as a view does, this fails.
+DO $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'rds_tools' AND extowner = 'rdsadmin'::pg_catalog.regrole) THEN
+		DROP EXTENSION rds_tools;
+	END IF;
 END
 $$;

@@ -13,6 +13,7 @@ const (
 	ProblemPlace    = "no-place"
 	ProblemPlan     = "held-up"
 	ProblemLacks    = "lacks-extensions"
+	ProblemOlder    = "older-extensions"
 	ProblemFence    = "fence-open"
 	ProblemProof    = "no-proof"
 	ProblemVersions = "version-differs"

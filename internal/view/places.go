@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 
@@ -33,14 +32,7 @@ func hostsOf(cache *state.Cache) []plan.Host {
 			host.Majors = append(host.Majors, major)
 		}
 		slices.Sort(host.Majors)
-		for major, has := range h.Value.Extensions {
-			if host.Extensions == nil {
-				host.Extensions = map[int][]string{}
-			}
-			// Never nil: an agent that found none did say so.
-			host.Extensions[major] = slices.AppendSeq([]string{}, maps.Keys(has))
-			slices.Sort(host.Extensions[major])
-		}
+		host.Extensions = h.Value.Extensions
 		hosts = append(hosts, host)
 	}
 	return hosts

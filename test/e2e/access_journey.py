@@ -68,7 +68,7 @@ def journey_groups_and_keys():
     assert {s["StorageType"] for s in storage} >= {"gp2", "gp3", "io1"}, storage
     role = {"RoleArn": "arn:aws:iam::123456789012:role/loader", "FeatureName": "s3Import"}
     rds.add_role_to_db_instance(DBInstanceIdentifier="guarded", **role)
-    assert instance("guarded")["AssociatedRoles"] == [{**role, "Status": "ACTIVE"}]
+    assert instance("guarded")["AssociatedRoles"] == [{**role, "Status": "INVALID"}]
     rds.remove_role_from_db_instance(DBInstanceIdentifier="guarded", **role)
 
     step("a key that may only look looks, and no more")

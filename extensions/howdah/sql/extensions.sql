@@ -154,3 +154,24 @@ CREATE EXTENSION tablefunc;
 \c - rdsadmin
 CREATE EXTENSION tablefunc SCHEMA public;
 DROP EXTENSION tablefunc;
+-- or has in an older version: not even through another one
+\c - master
+\set VERBOSITY default
+CREATE EXTENSION howdah_late;
+\set VERBOSITY terse
+CREATE EXTENSION howdah_late VERSION '1.10';
+CREATE EXTENSION howdah_needs_late CASCADE;
+SELECT extname FROM pg_extension WHERE extname LIKE 'howdah%';
+CREATE EXTENSION howdah_late VERSION '1.9';
+ALTER EXTENSION howdah_late UPDATE;
+CREATE EXTENSION howdah_needs_late;
+DROP EXTENSION howdah_needs_late;
+ALTER EXTENSION howdah_late UPDATE TO '1.9';
+SELECT late();
+-- what is newer already is left alone
+\c - rdsadmin
+ALTER EXTENSION howdah_late UPDATE;
+\c - master
+ALTER EXTENSION howdah_late UPDATE;
+SELECT late();
+DROP EXTENSION howdah_late;

@@ -55,6 +55,7 @@ typedef struct Creation
 	MemoryContext context;		/* where the lists live */
 	Oid			user;			/* who is to own them */
 	Oid			updated;		/* extension that the statement changes, if any */
+	const char *before;			/* its version before that */
 	const char *search_path;	/* the only one for the statement, or NULL */
 	const char *own_schemas;	/* a list: those that extensions insist to be in */
 	UtilityCall *call;
@@ -386,6 +387,7 @@ run_watched(UtilityCall *call, Oid updated, Rights rights,
 			const char *search_path, const char *own_schemas)
 {
 	Creation	mine = {NIL, NIL, CurrentMemoryContext, GetUserId(), updated,
+	OidIsValid(updated) ? howdah_extension_version(updated) : NULL,
 	search_path, own_schemas, call};
 	Creation   *outer = creation;
 
@@ -406,12 +408,13 @@ run_watched(UtilityCall *call, Oid updated, Rights rights,
 	PG_END_TRY();
 }
 
-/* as PostgreSQL would, but for the search_path */
+/* as PostgreSQL would, but for the search_path, and for what other hosts have */
 static void
 run_in_search_path(void *arg)
 {
 	Creation   *mine = arg;
 	int			save_settings = NewGUCNestLevel();
+	ListCell   *lc;
 
 	if (mine->search_path != NULL)
 		(void) set_config_option("search_path", mine->search_path,
@@ -419,6 +422,11 @@ run_in_search_path(void *arg)
 								 true, 0, false);
 	howdah_run(mine->call);
 	AtEOXact_GUC(true, save_settings);
+	CommandCounterIncrement();
+	foreach(lc, mine->extensions)
+		howdah_check_extension_newest(lfirst_oid(lc), NULL);
+	if (OidIsValid(mine->updated))
+		howdah_check_extension_newest(mine->updated, mine->before);
 }
 
 /* as the admin role: create, then give the user what a trusted extension would */
@@ -429,7 +437,6 @@ run_and_hand_over(void *arg)
 	ListCell   *lc;
 
 	run_in_search_path(mine);
-	CommandCounterIncrement();
 	foreach(lc, mine->schemas)
 		AlterSchemaOwner_oid(lfirst_oid(lc), mine->user);
 	foreach(lc, mine->extensions)

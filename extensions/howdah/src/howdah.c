@@ -144,7 +144,7 @@ define_settings(void)
 							   check_name_list, NULL, NULL);
 	DefineCustomStringVariable("howdah.absent_extensions",
 							   "Extensions that some host of the database does not have.",
-							   "They are not created anew: they would not work after a failover.",
+							   "They are not created anew: they would not work after a failover. With a version, it is what is newer than that.",
 							   &howdah_absent_extensions, "",
 							   PGC_SIGHUP, GUC_LIST_INPUT,
 							   check_name_list, NULL, NULL);

@@ -141,8 +141,9 @@ func (s *service) planProblems(d database.Subject) []admin.Problem {
 		case plan.NoStandby, plan.HostLost:
 			continue // told by addMissing and by hostProblems
 		case plan.LacksExtensions:
-			_, names, _ := strings.Cut(told.Text, ": ")
-			p.Code, p.Command = admin.ProblemLacks, "scripts/install --extensions "+names
+			p.Code, p.Command = admin.ProblemLacks, "scripts/install --extensions "+told.Extensions
+		case plan.OlderExtensions:
+			p.Code, p.Command = admin.ProblemOlder, "scripts/install --extensions "+told.Extensions
 		case plan.NoPlace:
 			p.Code, p.Command = admin.ProblemPlace, "howdah status --join"
 		case plan.CannotClone:

@@ -216,7 +216,7 @@ var roleScenarios = append(append([]scenario{
 	{
 		name: "of an instance", setup: having(newDB), call: addRole, after: func(u *user) {
 			const role = "DBInstances/DBInstance/AssociatedRoles/DBInstanceRole"
-			u.do(showDB).has(role+"#1", role+"/FeatureName=s3Import", role+"/Status=ACTIVE", role+"/RoleArn=arn:aws:iam::123456789012:role/x")
+			u.do(showDB).has(role+"#1", role+"/FeatureName=s3Import", role+"/Status=INVALID", role+"/RoleArn=arn:aws:iam::123456789012:role/x")
 			u.try(addRole).is("DBInstanceRoleAlreadyExists", "s3Import")
 			u.do(with(addRole, "FeatureName=Lambda"))
 			u.try(with(dropRole, "FeatureName=s3Export")).is("DBInstanceRoleNotFound", "s3Export")

@@ -104,5 +104,5 @@ func (w *work) noteSourceGone() {
 		}
 	}
 	w.out.Layout.Unrestorable = sourceGone
-	w.tell(Problem{CannotClone, "", sourceGone})
+	w.tell(Problem{Kind: CannotClone, Text: sourceGone})
 }

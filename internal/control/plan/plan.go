@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"howdah/internal/model/extension"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 )
@@ -212,9 +213,8 @@ type Host struct {
 	Edgeless            bool   // addresses move with the edges of hosts, and none runs here
 	WhyPlain            string // it cannot encrypt storage; "": it can
 	Majors              []int
-	// Extensions has, by major version, the names of the extensions and libraries that are installed, sorted. nil: its
-	// agent does not say.
-	Extensions map[int][]string
+	// Extensions has, by major version, the extensions and libraries that are installed. nil: its agent does not say.
+	Extensions map[int]extension.Installed
 	CPUs       int
 	Memory     int64 // bytes
 	Committed  int64 // bytes of the members that live there, of all databases

@@ -10,6 +10,8 @@ type Problem struct {
 	Kind Kind
 	Host string // that it is about; "": none
 	Text string // a sentence
+	// Extensions are those that the host lacks, with commas between them.
+	Extensions string
 }
 
 // Kind lets those who show problems tell them apart.
@@ -25,6 +27,8 @@ const (
 	NoPlace Kind = "no-place"
 	// LacksExtensions: hosts of a database do not have the same extensions.
 	LacksExtensions Kind = "lacks-extensions"
+	// OlderExtensions: hosts of a database do not have the same versions of them.
+	OlderExtensions Kind = "older-extensions"
 	// CannotClone: the database that it is to be a clone of is deleted.
 	CannotClone Kind = "cannot-clone"
 )

@@ -57,7 +57,7 @@ func (w *work) restoreAnew() {
 		next, err := w.place(seat)
 		if err != nil {
 			m.Leaving = false
-			w.tell(Problem{kindOf(err), m.Host, "host " + m.Host + " " + why + ", and the restore cannot begin on another one: " + err.Error()})
+			w.tell(Problem{Kind: kindOf(err), Host: m.Host, Text: "host " + m.Host + " " + why + ", and the restore cannot begin on another one: " + err.Error()})
 			continue
 		}
 		w.add(next)
@@ -93,7 +93,7 @@ func (w *work) tellRestoredLost() {
 		}
 	}
 	if lost != nil {
-		w.tell(Problem{"", lost.Host, "the restored data are on host " + lost.Host + " alone, which is lost: bring it back; or delete the database, and restore it again"})
+		w.tell(Problem{Host: lost.Host, Text: "the restored data are on host " + lost.Host + " alone, which is lost: bring it back; or delete the database, and restore it again"})
 	}
 }
 

@@ -55,7 +55,7 @@ func (w *work) replace(m *Placed, why string) {
 	added, err := w.place(seat)
 	if err != nil {
 		m.Going = Staying
-		w.tell(Problem{kindOf(err), m.Host, why + ", and its member cannot be rebuilt: " + err.Error()})
+		w.tell(Problem{Kind: kindOf(err), Host: m.Host, Text: why + ", and its member cannot be rebuilt: " + err.Error()})
 		return
 	}
 	added.Served = served

@@ -52,7 +52,7 @@ func (l *Layout) requestsDone(want Database) {
 func (w *work) tellLost() {
 	for _, m := range w.members() {
 		if (m.Going == Staying || w.primary() == nil) && !w.alive(m) {
-			w.tell(Problem{HostLost, m.Host, "host " + m.Host + " is lost, with " + m.Name})
+			w.tell(Problem{Kind: HostLost, Host: m.Host, Text: "host " + m.Host + " is lost, with " + m.Name})
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (w *work) settle(seated bool) {
 	filled := w.fillSeats()
 	if !seated && w.awaitsBackup() {
 		w.doing(awaitBackup)
-		w.tell(Problem{NoStandby, "", "the standby waits for the first backup: " + unsurvived})
+		w.tell(Problem{Kind: NoStandby, Text: "the standby waits for the first backup: " + unsurvived})
 		seated = true
 	}
 	filled = filled && seated
@@ -136,7 +136,7 @@ func (w *work) checkSync() {
 	}
 	w.doing("waiting for a standby in sync")
 	if w.exposed() {
-		w.tell(Problem{NoStandby, "", "no standby is in sync: " + unsurvived})
+		w.tell(Problem{Kind: NoStandby, Text: "no standby is in sync: " + unsurvived})
 	}
 }
 

@@ -226,7 +226,7 @@ func (p places) unfit(h Host, s Seat) string {
 	case !slices.Contains(h.Majors, p.Want.Major):
 		return fmt.Sprintf("has no PostgreSQL %d", p.Want.Major)
 	case p.lacksLibrary(h, s) != "":
-		return fmt.Sprintf("lacks the library %s, which the parameter group preloads", p.lacksLibrary(h, s))
+		return p.whyWithout(h, p.lacksLibrary(h, s))
 	case p.Want.Encrypted && h.WhyPlain != "":
 		return "cannot encrypt storage: " + h.WhyPlain
 	case p.Want.SpreadZones && p.inZone(h.Zone) > 0:

@@ -50,7 +50,7 @@ func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
 	last, _ := state.Load[Notice](w.cache, key) // one that does not decode is begun anew
 	_, revision, _ := w.cache.Raw(key)
 	next := last.Value
-	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), w.outageNotes(d, out, &next), w.proofNotes(d, &next))
+	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), extensionNotes(d, out, last.Value, &next), w.outageNotes(d, out, &next), w.proofNotes(d, &next))
 	if reflect.DeepEqual(next, last.Value) {
 		return nil, nil
 	}
@@ -183,4 +183,22 @@ func storageOf(want plan.Database, m plan.Placed) int64 {
 		}
 	}
 	return 0
+}
+
+// extensionNotes returns an event when hosts of the database begin to differ in extensions, or in
+// their versions, and forgets what is over. There is one for all hosts whose packages are upgraded
+// one after the other.
+func extensionNotes(d *database, out plan.Output, last Notice, n *Notice) []note {
+	var notes []note
+	for _, kind := range []plan.Kind{plan.LacksExtensions, plan.OlderExtensions} {
+		at := slices.IndexFunc(out.Problems, func(p plan.Problem) bool { return p.Kind == kind })
+		if at < 0 {
+			continue
+		}
+		if n.Told = append(n.Told, string(kind)); !slices.Contains(last.Told, string(kind)) {
+			notes = append(notes, note{d.source(), "H022", []any{out.Problems[at].Text}})
+		}
+	}
+	slices.Sort(n.Told)
+	return notes
 }

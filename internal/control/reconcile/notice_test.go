@@ -10,6 +10,7 @@ import (
 	"howdah/internal/control/plan"
 	"howdah/internal/failover/fence"
 	"howdah/internal/model/event"
+	"howdah/internal/model/extension"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
@@ -192,6 +193,38 @@ func TestAFullDiskMovesThePrimary(t *testing.T) {
 	if l.Fled != 1 || view.Leader(b.cache, dbID) != "m2" || l.Asked == nil || l.Asked.Member != "m1" {
 		t.Errorf("layout %+v, led by %s", l, view.Leader(b.cache, dbID))
 	}
+}
+
+// Packages are upgraded host by host: one event says that it began, and another problem is told beside it.
+func TestEventsOfExtensionsThatDiffer(t *testing.T) {
+	b := made(t, true)
+	has := func(host, version string) {
+		t.Helper()
+		h, err := state.Load[member.Host](b.cache, state.Host(host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Value.Extensions = map[int]extension.Installed{15: {"citext": "1.6"}}
+		if version != "" {
+			h.Value.Extensions[15]["postgis"] = version
+		}
+		b.put(state.Put(state.Host(host), h.Value))
+	}
+	has("a", "3.3.2")
+	has("b", "3.3.2")
+	b.expect("alike")
+	has("a", "3.5.0")
+	b.expect("one is newer", "H022")
+	b.problem("a", "m1", member.StorageFull, nil)
+	b.expect("another problem", "0007")
+	has("b", "")
+	b.expect("one has none", "H022")
+	has("b", "3.4.0")
+	b.expect("versions differ again", "H022")
+	has("b", "3.5.0")
+	b.expect("alike again")
+	has("b", "3.3.2")
+	b.expect("a package went back", "H022")
 }
 
 func TestADamagedNoticeIsBegunAnew(t *testing.T) {

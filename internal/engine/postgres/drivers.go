@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -24,11 +25,13 @@ const driversMark = "drivers"
 const seenFunction = `CREATE OR REPLACE FUNCTION public.howdah_seen(text) RETURNS void LANGUAGE c STRICT AS 'howdah', 'howdah_seen'`
 
 // driversSQL makes what drivers ask a cluster of a kind, in one database.
-func driversSQL(kind member.ClusterKind) string {
+func driversSQL(kind member.ClusterKind) string { return driversParts("common", string(kind)) }
+
+// driversParts are these parts of drivers.sql.
+func driversParts(names ...string) string {
 	sql := ""
 	for _, part := range strings.Split(extensions.Drivers, "\n-- part: ")[1:] {
-		name, text, _ := strings.Cut(part, "\n")
-		if name == "common" || name == string(kind) {
+		if name, text, _ := strings.Cut(part, "\n"); slices.Contains(names, name) {
 			sql += text
 		}
 	}
@@ -58,17 +61,45 @@ func DriverDatabases(ctx context.Context, conn *pgx.Conn, kind member.ClusterKin
 	if err != nil {
 		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
 	}
+	return driverDatabases(ctx, conn, `NOT EXISTS (SELECT FROM public.howdah_done WHERE what = `+driversRow("d.oid")+` AND serial = $1)`, driversSerial(kind))
+}
+
+// driverDatabases returns the databases that let somebody in and that the condition holds for.
+func driverDatabases(ctx context.Context, conn *pgx.Conn, condition string, args ...any) ([]Database, error) {
 	rows, err := conn.Query(ctx, `SELECT d.oid, d.datname::text FROM pg_catalog.pg_database d
-		WHERE d.datallowconn AND d.datconnlimit <> -2 AND d.datname <> 'rdsadmin'
-		AND NOT EXISTS (SELECT FROM public.howdah_done WHERE what = `+driversRow("d.oid")+` AND serial = $1) ORDER BY d.oid`, driversSerial(kind))
+		WHERE d.datallowconn AND d.datconnlimit <> -2 AND d.datname <> 'rdsadmin' AND `+condition+` ORDER BY d.oid`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
 	}
-	lacking, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Database])
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Database])
 	if err != nil {
 		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
 	}
-	return lacking, nil
+	return all, nil
+}
+
+// FormerDrivers returns all databases of a server whose data were those of a cluster, until
+// DriversRemoved; of any other one none. conn must be rdsadmin's, on the platform's database.
+func FormerDrivers(ctx context.Context, conn *pgx.Conn) ([]Database, error) {
+	return driverDatabases(ctx, conn, "EXISTS (SELECT FROM public.howdah_done WHERE what LIKE '"+driversMark+" %')")
+}
+
+// RemoveDrivers takes away from a database what has drivers take it for a Multi-AZ DB cluster. It fails
+// while something of a user's depends on that. conn must be rdsadmin's, on that database of a primary. It is idempotent.
+func RemoveDrivers(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, driversParts("former"), pgx.QueryExecModeSimpleProtocol); err != nil {
+		return fmt.Errorf("have a database answer drivers no more: %w", err)
+	}
+	return nil
+}
+
+// DriversRemoved records that RemoveDrivers was done in all databases. conn must be rdsadmin's, on the
+// platform's database of a primary.
+func DriversRemoved(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, "DELETE FROM public.howdah_done WHERE what LIKE '"+driversMark+" %'"); err != nil {
+		return fmt.Errorf("record that databases answer drivers no more: %w", err)
+	}
+	return nil
 }
 
 // driversRow is the name of a database's row, as SQL.

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -97,5 +98,86 @@ func TestDatabasesAnswerDrivers(t *testing.T) {
 	}
 	if n := ask(t, s, "SELECT count(*)::text FROM public.howdah_done"); n != "3" {
 		t.Errorf("%s records", n)
+	}
+}
+
+// An instance that was made of a Multi-AZ DB cluster's data is no cluster any more for drivers. What
+// users made of it, or made themselves under its name, is not taken away.
+func TestAnInstanceThatWasACluster(t *testing.T) {
+	t.Parallel()
+	modules, err := postgres.Modules(pgversion.Major())
+	if err != nil {
+		testkit.Missing(t, err.Error())
+	}
+	s := pgtest.Start(t, pgtest.Options{Settings: "dynamic_library_path = '$libdir:" + modules + "'\nshared_preload_libraries = 'howdah'\n"})
+	for _, sql := range []string{
+		"CREATE ROLE rdsadmin SUPERUSER LOGIN", "CREATE ROLE tenant LOGIN", "CREATE DATABASE app", "CREATE DATABASE viewed", "CREATE DATABASE own",
+		"CREATE TABLE public.howdah_done (what text PRIMARY KEY, serial bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())",
+	} {
+		s.Exec(sql)
+	}
+	connect := func(database string) *pgx.Conn {
+		t.Helper()
+		config := s.Config()
+		config.Database, config.User = database, "rdsadmin"
+		conn, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close(context.Background()) })
+		return conn
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	platform := connect("rdsadmin")
+	former, err := postgres.FormerDrivers(t.Context(), platform)
+	if must(err); len(former) != 0 {
+		t.Errorf("of what was no cluster: %+v", former)
+	}
+	var done []uint32
+	all, err := postgres.DriverDatabases(t.Context(), platform, member.MultiAZCluster)
+	must(err)
+	for _, d := range all {
+		if d.Name != "own" {
+			must(postgres.SetUpDrivers(t.Context(), connect(d.Name), member.MultiAZCluster))
+			done = append(done, d.OID)
+		}
+	}
+	must(postgres.DriversSetUp(t.Context(), platform, member.MultiAZCluster, done))
+	for name, sql := range map[string]string{
+		"viewed": "CREATE VIEW public.topology AS SELECT id FROM rds_tools.show_topology()",
+		"own":    "CREATE SCHEMA rds_tools AUTHORIZATION tenant; CREATE FUNCTION rds_tools.dbi_resource_id() RETURNS text LANGUAGE sql AS 'SELECT 1::text'",
+	} {
+		_, err := connect(name).Exec(t.Context(), sql)
+		must(err)
+	}
+	has := func(database string) (has bool) {
+		t.Helper()
+		must(connect(database).QueryRow(t.Context(), "SELECT to_regproc('rds_tools.dbi_resource_id') IS NOT NULL OR EXISTS (SELECT FROM pg_extension WHERE extname = 'rds_tools')").Scan(&has))
+		return has
+	}
+	former, err = postgres.FormerDrivers(t.Context(), platform)
+	if must(err); len(former) != len(all) {
+		t.Errorf("%+v of %+v", former, all)
+	}
+	for range 2 {
+		for _, d := range former {
+			err := postgres.RemoveDrivers(t.Context(), connect(d.Name))
+			if (err != nil) != (d.Name == "viewed") || has(d.Name) != (d.Name == "viewed" || d.Name == "own") {
+				t.Errorf("%s: %v, has it: %v", d.Name, err, has(d.Name))
+			}
+		}
+	}
+	_, err = connect("viewed").Exec(t.Context(), "DROP VIEW public.topology")
+	must(err)
+	must(postgres.RemoveDrivers(t.Context(), connect("viewed")))
+	must(postgres.DriversRemoved(t.Context(), platform))
+	former, err = postgres.FormerDrivers(t.Context(), platform)
+	if must(err); len(former) != 0 || has("viewed") {
+		t.Errorf("after that: %+v", former)
 	}
 }

@@ -17,8 +17,9 @@ var defaultVersion = regexp.MustCompile(`(?m)^\s*default_version\s*=\s*'([^']*)'
 
 // Extensions returns what is installed of the extensions that users may create, and of the
 // libraries that may be preloaded: the version of each by its name in the table of extensions, and
-// "" for a library without an extension. What needs a library counts only with it.
-func (i Install) Extensions() (map[string]string, error) {
+// "" for a library without an extension. What needs a library counts only with it. The answer is not
+// to be altered.
+func (i Install) Extensions() (extension.Installed, error) {
 	share, err := i.shareDir()
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func (i Install) Extensions() (map[string]string, error) {
 	if last, known := found.in[share]; known && last.changed == changed {
 		return last.versions, nil
 	}
-	versions := map[string]string{}
+	versions := extension.Installed{}
 	for _, e := range extension.All() {
 		if e.Refused != "" || e.Library != "" && !i.Extension(e.Library) {
 			continue
@@ -61,7 +62,7 @@ var found = struct {
 
 type installedExtensions struct {
 	changed  string
-	versions map[string]string
+	versions extension.Installed
 }
 
 // shareDir returns the directory of the control files. It is where the programs were built to look.

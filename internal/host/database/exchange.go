@@ -33,7 +33,11 @@ func (a *Host) openExchange() error {
 	if err := home.MakeRunDir(a.HomeID); err != nil {
 		return err
 	}
-	a.exchange = exchange.New(exchange.Config{Ask: a.askBucket, Log: a.Log})
+	notes := a.Path("exports")
+	if err := os.MkdirAll(notes, 0o700); err != nil {
+		return fmt.Errorf("make a directory for exports: %w", err)
+	}
+	a.exchange = exchange.New(exchange.Config{Ask: a.askBucket, Log: a.Log, Notes: notes})
 	return home.OpenWay(a.exchangeDir())
 }
 

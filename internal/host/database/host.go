@@ -37,6 +37,7 @@ import (
 	"howdah/internal/host/hostapi"
 	"howdah/internal/host/job"
 	"howdah/internal/host/osuser"
+	"howdah/internal/model/extension"
 	"howdah/internal/model/member"
 	"howdah/internal/model/patroni"
 	"howdah/internal/system/owner"
@@ -149,7 +150,7 @@ func (a *Host) Begin(ctx context.Context) (run func(context.Context) error) {
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		for _, work := range []func(context.Context) error{
-			answerLogins, answerArchivers, a.fences.Run, a.followLosses, a.followOrphans, a.spares.Run,
+			answerLogins, answerArchivers, a.fences.Run, a.followLosses, a.followOrphans, a.spares.Run, a.exchange.Run,
 		} {
 			group.Go(func() error { return work(ctx) })
 		}
@@ -173,7 +174,7 @@ func (a *Host) Facts(h *member.Host) error {
 	if err != nil {
 		return err
 	}
-	h.Majors, h.Extensions = map[int]string{}, map[int]map[string]string{}
+	h.Majors, h.Extensions = map[int]string{}, map[int]extension.Installed{}
 	for _, i := range installs {
 		h.Majors[i.Major] = i.Full
 		if has, err := i.Extensions(); err == nil { // otherwise nobody knows

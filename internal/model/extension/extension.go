@@ -110,20 +110,3 @@ func libraries(which func(Extension) bool) []string {
 	}
 	return names
 }
-
-// Missing returns which of the extensions that some host has are not on all of them, by name. Each
-// host is the names of what it has; one that is nil said nothing, and counts as one that has all.
-func Missing(hosts ...[]string) []string {
-	hosts = slices.DeleteFunc(slices.Clone(hosts), func(has []string) bool { return has == nil })
-	var missing []string
-	for _, has := range hosts {
-		for _, name := range has {
-			everywhere := !slices.ContainsFunc(hosts, func(other []string) bool { return !slices.Contains(other, name) })
-			if !everywhere && !slices.Contains(missing, name) {
-				missing = append(missing, name)
-			}
-		}
-	}
-	slices.Sort(missing)
-	return missing
-}

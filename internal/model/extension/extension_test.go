@@ -85,20 +85,3 @@ func TestRefused(t *testing.T) {
 		t.Errorf("libraries of sessions %q", sessions)
 	}
 }
-
-func TestMissing(t *testing.T) {
-	for _, test := range []struct {
-		hosts [][]string
-		want  []string
-	}{
-		{nil, nil},
-		{[][]string{{"hll", "rum"}, {"hll", "rum"}}, nil},
-		{[][]string{{"hll", "rum"}, {"hll"}, {"ip4r", "hll"}}, []string{"ip4r", "rum"}},
-		{[][]string{{"hll"}, nil}, nil},
-		{[][]string{{"hll"}, {}}, []string{"hll"}},
-	} {
-		if got := Missing(test.hosts...); !slices.Equal(got, test.want) {
-			t.Errorf("%q: %q, not %q", test.hosts, got, test.want)
-		}
-	}
-}

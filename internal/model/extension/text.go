@@ -42,6 +42,11 @@ Nothing has to be restarted.
 
 - An extension that is not on every host of a database cannot be created there: it would not work
   after a failover. The error names it.
+- So cannot a version that is newer than on some host of the database. Ask for the older one
+  (` + "`VERSION '…'`" + `), or upgrade the packages on all hosts first. They can be upgraded host by host
+  while databases run: a newer library works with the objects of an older version. ` + "`howdah status`" + `
+  and an event say which hosts are behind. Then ` + "`ALTER EXTENSION … UPDATE`" + ` brings the objects to the
+  new version.
 - A new member goes to a host that has what the database's other hosts have, if there is one.
   Otherwise ` + "`howdah status`" + ` says which host lacks what, and extensions that it lacks cannot be
   created until they are installed there.
@@ -50,7 +55,9 @@ Nothing has to be restarted.
 ## Preload
 Some need their library in ` + "`shared_preload_libraries`" + ` of the parameter group, and a reboot: see the
 column *preload*. A value that names another library is refused (InvalidParameterValue), and so is
-one that a host of a database with this group does not have: PostgreSQL would not start.
+one that a host of a database with this group does not have: PostgreSQL would not start. A host whose
+agent is of an older release does not say what it has. It counts as having what comes with PostgreSQL,
+and nothing else: databases there go on with what they have, and get no new library.
 
 `
 

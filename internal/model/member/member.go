@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/internal/model/extension"
 	"howdah/internal/model/lsn"
 	"howdah/internal/model/patroni"
 )
@@ -389,9 +390,9 @@ type Host struct {
 	DiskFree int64  `json:"disk_free"` // of it what is free for databases
 	// Majors maps each installed major version of PostgreSQL to its full version text.
 	Majors map[int]string `json:"majors"`
-	// Extensions maps each of them to the versions of what is installed for it of the extensions that users may create, and
-	// of libraries that may be preloaded. It is nil if the agent is of an older release, which does not say.
-	Extensions map[int]map[string]string `json:"extensions,omitempty"`
+	// Extensions maps each of them to what is installed for it of the extensions that users may create, and of libraries that
+	// may be preloaded. It is nil if the agent is of an older release, which does not say.
+	Extensions map[int]extension.Installed `json:"extensions,omitempty"`
 	// Containment, Limits and Cut say in words how members are held, limited and cut off on this
 	// host, for `howdah status`.
 	Containment string   `json:"containment"`

@@ -39,6 +39,12 @@ var (
 
 // Put implements Objects. What is small is sent in one request, the rest in pieces.
 func (s *S3) Put(ctx context.Context, key string, body io.Reader) (Object, error) {
+	return s.PutTelling(ctx, key, body, func(string) {})
+}
+
+// PutTelling does what Put does, and tells the id of the upload before it sends the first piece, if it
+// sends pieces. What Put could not abort can be aborted by it later.
+func (s *S3) PutTelling(ctx context.Context, key string, body io.Reader, begun func(id string)) (Object, error) {
 	if err := CheckKey(key); err != nil {
 		return Object{}, err
 	}
@@ -58,7 +64,7 @@ func (s *S3) Put(ctx context.Context, key string, body io.Reader) (Object, error
 	piece := pieces.Get().(*[]byte)
 	n, err = readFull(body, (*piece)[copy(*piece, *small):])
 	if err == nil {
-		return s.putPieces(ctx, key, piece, body)
+		return s.putPieces(ctx, key, piece, body, begun)
 	}
 	defer pieces.Put(piece)
 	if !errors.Is(err, io.EOF) {
@@ -79,12 +85,13 @@ func (s *S3) putWhole(ctx context.Context, key string, text []byte) (Object, err
 }
 
 // putPieces sends an object of which the first piece was read.
-func (s *S3) putPieces(ctx context.Context, key string, first *[]byte, body io.Reader) (Object, error) {
+func (s *S3) putPieces(ctx context.Context, key string, first *[]byte, body io.Reader, begun func(id string)) (Object, error) {
 	id, err := s.Begin(ctx, key)
 	if err != nil {
 		pieces.Put(first)
 		return Object{}, err
 	}
+	begun(id)
 	parts, err := s.sendPieces(ctx, key, id, first, body)
 	var object Object
 	if err == nil {

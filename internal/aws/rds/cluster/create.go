@@ -244,7 +244,7 @@ func ownInstances(l *database.Sight, c front.Call, cluster *spec.Cluster) ([]sta
 		own = append(own, i)
 		ops = append(ops, claim, state.Swap(look.InstanceKey(i), 0, i))
 	}
-	return ops, l.CanPlace(cluster.Common, plan.ForCluster(*cluster, own, plan.Links{}))
+	return ops, l.CanPlace(cluster.Common, plan.ForCluster(*cluster, own, plan.Links{Groups: l.Groups}))
 }
 
 func ownInstance(cluster spec.Cluster, n int) spec.Instance {

@@ -77,7 +77,7 @@ func clusterOut(l *database.Sight, c spec.Cluster) *rds.DBCluster {
 		ReadReplicaIdentifiers: l.ReplicaNames(c.Common, ""), DBClusterMembers: membersOut(l, c, facts),
 		VpcSecurityGroups: database.SecurityGroupsOut(c.SecurityGroups), HostedZoneId: wire.Some(look.HostedZone),
 		DbClusterResourceId: wire.Some(c.ResourceID),
-		DBClusterArn:        wire.Some(c.ARN("cluster", c.Name)), AssociatedRoles: rolesOut(c.Roles),
+		DBClusterArn:        wire.Some(c.ARN("cluster", c.Name)), AssociatedRoles: rolesOut(l.Look, c.Common),
 		IAMDatabaseAuthenticationEnabled: wire.Some(c.IAMAuth), ClusterCreateTime: wire.Moment(c.Created),
 		EngineMode: wire.Some("provisioned"), DeletionProtection: wire.Some(c.DeletionProtection), HttpEndpointEnabled: wire.Some(false),
 		ActivityStreamStatus: wire.Some("stopped"), CopyTagsToSnapshot: wire.Some(c.CopyTagsToSnapshot), CrossAccountClone: wire.Some(false),

@@ -56,10 +56,10 @@ func (s *service) removeRoleFromDBCluster(ctx context.Context, c front.Call, in 
 	return nil, err
 }
 
-func rolesOut(roles []spec.Role) []rds.DBClusterRole {
+func rolesOut(l *look.Look, c spec.Common) []rds.DBClusterRole {
 	out := []rds.DBClusterRole{}
-	for _, r := range roles {
-		out = append(out, rds.DBClusterRole{RoleArn: wire.Some(r.ARN), FeatureName: wire.Text(r.Feature), Status: wire.Some("ACTIVE")})
+	for _, r := range c.Roles {
+		out = append(out, rds.DBClusterRole{RoleArn: wire.Some(r.ARN), FeatureName: wire.Text(r.Feature), Status: wire.Some(database.RoleStatus(l, c, r))})
 	}
 	return out
 }

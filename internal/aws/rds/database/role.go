@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	"howdah/api"
+	"howdah/internal/aws/rds/look"
 	"howdah/internal/aws/wire"
 	"howdah/internal/model/member"
 	"howdah/internal/model/spec"
+	"howdah/internal/state"
 )
 
 // features are those that RDS has roles for, with PostgreSQL. For Lambda a role is only kept and shown.
@@ -28,4 +30,20 @@ func RemoveRole(c *spec.Common, role spec.Role) bool {
 	at := slices.Index(c.Roles, role)
 	c.Roles = slices.DeleteFunc(slices.Clone(c.Roles), func(r spec.Role) bool { return r == role })
 	return at >= 0
+}
+
+// RoleStatus is what a database's role is good for: INVALID, as RDS says where it cannot assume a role,
+// if it leads to no bucket. So it is where the operator has made none of this name, where the role is of
+// another account, and where nothing uses it.
+func RoleStatus(l *look.Look, c spec.Common, role spec.Role) string {
+	alone := c
+	alone.Roles = []spec.Role{role}
+	name := alone.RoleFor(role.Feature)
+	if name == "" || role.Feature != member.Export && role.Feature != member.Import {
+		return "INVALID"
+	}
+	if _, err := state.View[spec.BucketRole](l.Cache, state.BucketRole(c.Account, name)); err != nil {
+		return "INVALID"
+	}
+	return "ACTIVE"
 }

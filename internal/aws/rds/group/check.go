@@ -107,7 +107,8 @@ func everyMachine() []param.Machine {
 
 // bearable refuses a group if a PostgreSQL that gets its values would not start with them.
 func (e *edit) bearable() error {
-	e.Look = with(e.Look, e.group)
+	before := e.Look
+	e.Look = with(before, e.group)
 	latest := map[string]string{}
 	for name := range e.group.Values {
 		if v := e.group.Values.Latest(name); v != nil {
@@ -119,7 +120,7 @@ func (e *edit) bearable() error {
 	}
 	for _, r := range e.Instances {
 		if !r.Value.Deleting && e.concerns(*r.Value) {
-			if err := Fits(e.Look, *r.Value); err != nil {
+			if err := fits(e.Look, *r.Value, libraries(before, *r.Value)); err != nil {
 				return err
 			}
 		}
@@ -154,18 +155,27 @@ func (e *edit) concerns(i spec.Instance) bool {
 
 // Fits refuses an instance if its PostgreSQL would not start with the settings that it has now, or
 // with those that it has after a reboot.
-func Fits(l *look.Look, i spec.Instance) error {
+func Fits(l *look.Look, i spec.Instance) error { return fits(l, i, libraries(l, i)) }
+
+// fits does so where these libraries were wanted before the change.
+func fits(l *look.Look, i spec.Instance, loaded []string) error {
 	later := i
 	Take(l, &later)
-	return look.First(starts(l, i), starts(l, later))
+	return look.First(starts(l, i, loaded), starts(l, later, loaded))
 }
 
-func starts(l *look.Look, i spec.Instance) error {
+// libraries are those that an instance loads, but for the platform's.
+func libraries(l *look.Look, i spec.Instance) []string {
+	settings, _ := settingsOf(l, i)
+	return param.Added(settings)
+}
+
+func starts(l *look.Look, i spec.Instance, loaded []string) error {
 	settings, memory := settingsOf(l, i)
 	if err := param.CheckStart(settings, i.Major); err != nil {
 		return invalidValue(fmt.Errorf("%w, for %s", err, i.Name))
 	}
-	if err := loads(l, i, settings); err != nil {
+	if err := loads(l, i, settings, loaded); err != nil {
 		return err
 	}
 	needed := param.SharedMemory(settings, i.Major)
@@ -177,16 +187,26 @@ func starts(l *look.Look, i spec.Instance) error {
 	return nil
 }
 
-// loads refuses an instance if a host of it lacks a library that its PostgreSQL would load.
-func loads(l *look.Look, i spec.Instance, settings map[string]string) error {
+// loads refuses an instance if a host of it lacks a library that its PostgreSQL would load. Of a
+// host whose agent does not say, because it is of an older release, this is not known: there an
+// instance gets no new library, and keeps those that are loaded.
+func loads(l *look.Look, i spec.Instance, settings map[string]string, loaded []string) error {
 	known := extension.Libraries()
 	for m := range look.PlacesOf(i, l.FactsOf(i)) {
 		host, err := state.View[member.Host](l.Cache, state.Host(m.Host))
-		if err != nil || host.Value.Extensions[i.Major] == nil {
-			continue // nobody knows
+		if err != nil {
+			continue
 		}
+		has := host.Value.Extensions[i.Major]
 		for _, name := range param.Added(settings) {
-			if _, has := host.Value.Extensions[i.Major][name]; !has && slices.Contains(known, name) {
+			switch {
+			case has.Has(name) || !slices.Contains(known, name):
+			case has == nil && slices.Contains(loaded, name):
+			case has == nil:
+				return wire.NewError(api.ErrInvalidParameterValue,
+					"The agent of the host %s of %s does not say whether the library %s is installed there, because it is of an older release or cannot look. Upgrade it first.",
+					m.Host, i.Name, name)
+			default:
 				return wire.NewError(api.ErrInvalidParameterValue,
 					"The library %s is not installed on the host %s of %s: PostgreSQL would not start there. Install it with scripts/install --extensions %s, on every host.",
 					name, m.Host, i.Name, name)

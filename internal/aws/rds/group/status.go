@@ -26,9 +26,7 @@ func Want(l *look.Look, i spec.Instance) (plan.Database, plan.Seat) {
 		want := plan.ForCluster(c, append(own, i), plan.Links{Groups: l.Groups})
 		return want, look.SeatOf(plan.Facts{Want: want}, i)
 	}
-	links := look.FollowLinks(i)
-	links.Groups = l.Groups
-	want := plan.ForInstance(i, links)
+	want := plan.ForInstance(i, l.Links(i))
 	return want, want.Seats[0]
 }
 

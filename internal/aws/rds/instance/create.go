@@ -112,7 +112,7 @@ func newInstance(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessag
 	if err != nil {
 		return i, nil, err
 	}
-	if err := l.CanPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
+	if err := l.CanPlace(i.Common, plan.ForInstance(i, plan.Links{Groups: l.Groups})); err != nil {
 		return i, nil, err
 	}
 	kept, err := l.FirstSecret(&i.Common, false, c.Now)

@@ -31,7 +31,7 @@ func newMember(l *database.Sight, c front.Call, in *rds.CreateDBInstanceMessage)
 		return i, nil, err
 	}
 	own := append(l.InstancesOf(cluster.ResourceID), i)
-	if err := l.CanPlace(cluster.Common, plan.ForCluster(cluster, own, plan.Links{})); err != nil {
+	if err := l.CanPlace(cluster.Common, plan.ForCluster(cluster, own, plan.Links{Groups: l.Groups})); err != nil {
 		return i, nil, err
 	}
 	l.Share(&cluster, i.Class)

@@ -205,7 +205,7 @@ func possible(m *database.Modification, i spec.Instance, v spec.Values) error {
 	if err := m.Covers(i.Common, 2, rds.ErrInvalidVPCNetworkState); err != nil {
 		return err
 	}
-	return m.CanPlace(i.Common, plan.ForInstance(i, look.FollowLinks(i)))
+	return m.CanPlace(i.Common, plan.ForInstance(i, m.Links(i)))
 }
 
 // changeDisk gives the instance other storage.

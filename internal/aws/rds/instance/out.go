@@ -38,7 +38,7 @@ func instanceOut(l *database.Sight, i spec.Instance) *rds.DBInstance {
 		CopyTagsToSnapshot: wire.Some(i.CopyTagsToSnapshot), MonitoringInterval: wire.Number(0),
 		DBInstanceArn:                    wire.Some(i.ARN("db", i.Name)),
 		IAMDatabaseAuthenticationEnabled: wire.Some(i.IAMAuth), PerformanceInsightsEnabled: wire.Some(false),
-		DeletionProtection: wire.Some(i.DeletionProtection), AssociatedRoles: rolesOut(i.Roles), TagList: look.TagsOut(i.Tags),
+		DeletionProtection: wire.Some(i.DeletionProtection), AssociatedRoles: rolesOut(l.Look, i.Common), TagList: look.TagsOut(i.Tags),
 		CustomerOwnedIpEnabled: wire.Some(false), NetworkType: wire.Some(i.NetworkType), ActivityStreamStatus: wire.Some("stopped"),
 		BackupTarget: wire.Some("region"), DedicatedLogVolume: wire.Some(false), IsStorageConfigUpgradeAvailable: wire.Some(false),
 	}

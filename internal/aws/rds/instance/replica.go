@@ -45,7 +45,7 @@ func newReplica(l *database.Sight, c front.Call, in *rds.CreateDBInstanceReadRep
 	if err != nil {
 		return i, nil, err
 	}
-	return i, append(ops, from.touch), l.CanPlace(i.Common, plan.ForInstance(i, look.FollowLinks(i)))
+	return i, append(ops, from.touch), l.CanPlace(i.Common, plan.ForInstance(i, l.Links(i)))
 }
 
 func replicaNotAvailable(in *rds.CreateDBInstanceReadReplicaMessage) error {

@@ -96,7 +96,7 @@ func newRestored(l *database.Sight, c front.Call, from restore.Choice, in *rds.R
 	if err != nil {
 		return i, nil, err
 	}
-	if err := l.CanPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
+	if err := l.CanPlace(i.Common, plan.ForInstance(i, plan.Links{Groups: l.Groups})); err != nil {
 		return i, nil, err
 	}
 	i.Managed = wire.Or(in.ManageMasterUserPassword, false)

@@ -36,7 +36,7 @@ func Beside(l *database.Sight, c front.Call, of spec.Instance, from restore.Choi
 	if err != nil {
 		return i, nil, err
 	}
-	if err := l.CanPlace(i.Common, plan.ForInstance(i, plan.Links{})); err != nil {
+	if err := l.CanPlace(i.Common, plan.ForInstance(i, plan.Links{Groups: l.Groups})); err != nil {
 		return i, nil, err
 	}
 	return add(l, c, i, append(ops, from.Unchanged...))

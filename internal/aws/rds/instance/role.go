@@ -53,10 +53,10 @@ func mayHaveRoles(l *database.Sight, i spec.Instance) error {
 	return l.May(operation.Change, i, err)
 }
 
-func rolesOut(roles []spec.Role) []rds.DBInstanceRole {
+func rolesOut(l *look.Look, c spec.Common) []rds.DBInstanceRole {
 	out := []rds.DBInstanceRole{}
-	for _, r := range roles {
-		out = append(out, rds.DBInstanceRole{RoleArn: wire.Some(r.ARN), FeatureName: wire.Text(r.Feature), Status: wire.Some("ACTIVE")})
+	for _, r := range c.Roles {
+		out = append(out, rds.DBInstanceRole{RoleArn: wire.Some(r.ARN), FeatureName: wire.Text(r.Feature), Status: wire.Some(database.RoleStatus(l, c, r))})
 	}
 	return out
 }

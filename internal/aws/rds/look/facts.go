@@ -68,6 +68,13 @@ func FollowLinks(i spec.Instance) plan.Links {
 	return plan.Links{}
 }
 
+// Links are those of FollowLinks, with the groups, by whose values a database is placed.
+func (l *Look) Links(i spec.Instance) plan.Links {
+	links := FollowLinks(i)
+	links.Groups = l.Groups
+	return links
+}
+
 // ClusterFacts are those of a cluster with its instances. Known are the instances that have
 // been available once.
 func (s *Source) ClusterFacts(c spec.Cluster, own []spec.Instance) plan.Facts {

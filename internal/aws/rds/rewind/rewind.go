@@ -52,7 +52,7 @@ func Begin(l *database.Sight, c front.Call, of state.Record[spec.Instance], w Wi
 	if err != nil {
 		return Begun{}, nil, err
 	}
-	hosts, err := l.WhereTo(beside.Common, plan.ForInstance(beside, plan.Links{}))
+	hosts, err := l.WhereTo(beside.Common, plan.ForInstance(beside, plan.Links{Groups: l.Groups}))
 	if err != nil {
 		return Begun{}, nil, err
 	}

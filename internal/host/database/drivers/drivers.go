@@ -1,7 +1,8 @@
 // Package drivers has the servers of a cluster answer what AWS's drivers ask: which instances there
 // are, and which of them writes. A primary is given the functions, in every database. Every member's
-// server is told, once a second, what etcd says of the others. Nothing of it is needed for the
-// database to work, so nothing waits for it.
+// server is told, once a second, what etcd says of the others. The primary of an instance that was made
+// of a cluster's data loses what has drivers take it for one. Nothing of it is needed for the database
+// to work, so nothing waits for it.
 package drivers
 
 import (
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +34,8 @@ const (
 	within = 5 * time.Second
 	// againEvery is how often it looks for databases that do not answer yet.
 	againEvery = 5 * time.Second
+	// failedEvery is how often it tries again to have an instance forget that it was a cluster.
+	failedEvery = time.Minute
 	// keep is for how long a member is told of that nobody sees any more: drivers leave it out then.
 	keep = 5 * time.Minute
 )
@@ -46,6 +50,7 @@ type Keeper struct {
 	conn  *pgx.Conn // as rdsadmin, on the platform's database
 	seen  member.Seen
 	again time.Time // when it looks for databases next
+	plain bool      // it is the primary of an instance, and answers drivers nothing
 	visit visitor.Visitor
 	wrong string // what was told in the log last
 }
@@ -60,6 +65,11 @@ func (k *Keeper) Run(ctx context.Context) {
 	defer k.drop()
 	for pace.Sleep(ctx, every) {
 		target, sight := k.probe.Target(), k.probe.Last()
+		if target.Topology == nil && isInstance(target) && sight.Ready && !sight.Facts.InRecovery {
+			k.complain(ctx, k.forget(ctx, target))
+			continue
+		}
+		k.plain = false
 		if target.Topology == nil || !sight.Ready {
 			k.drop()
 			k.again = time.Time{}
@@ -92,6 +102,51 @@ func (k *Keeper) drop() {
 		visitor.HangUp(k.conn)
 		k.conn = nil
 	}
+}
+
+// isInstance reports whether a member's database is an instance, and no cluster. A control plane of an
+// older release says nothing of a cluster's topology.
+func isInstance(target member.Assignment) bool { return strings.HasPrefix(target.Scope, "db-") }
+
+// forget has the databases of an instance, whose data may be those of a cluster, answer drivers no more.
+// A primary is looked at until it is done once.
+func (k *Keeper) forget(ctx context.Context, target member.Assignment) (err error) {
+	if k.plain || time.Now().Before(k.again) {
+		return nil
+	}
+	k.again = time.Now().Add(againEvery)
+	defer k.drop()
+	defer func() {
+		if err != nil {
+			k.again = time.Now().Add(failedEvery)
+		}
+	}()
+	short, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if err := k.connect(short, target); err != nil {
+		return err
+	}
+	all, err := postgres.FormerDrivers(short, k.conn)
+	left := 0
+	for _, d := range all {
+		visiting, cancel := context.WithTimeout(ctx, 3*within)
+		done, bad := k.visit.Call(visiting, k.conn, d,
+			func(ctx context.Context) (*pgx.Conn, error) { return k.admin(ctx, target, d.Name) },
+			func(conn *pgx.Conn) error { return postgres.RemoveDrivers(visiting, conn) })
+		cancel()
+		if !done {
+			left++
+		}
+		if err = errors.Join(err, bad); ctx.Err() != nil || errors.Is(bad, visitor.ErrStuck) {
+			return err
+		}
+	}
+	if k.plain = err == nil && left == 0; !k.plain || len(all) == 0 {
+		return err
+	}
+	ending, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return postgres.DriversRemoved(ending, k.conn)
 }
 
 // tell tells the server what etcd says. While etcd does not answer, the server goes by what it knows

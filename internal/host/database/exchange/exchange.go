@@ -32,6 +32,9 @@ type Config struct {
 	// says that it has no role.
 	Ask func(ctx context.Context, of, feature string) (member.Bucket, error)
 	Log *slog.Logger
+	// Notes is a directory that only we may read, with what is known of exports that are under way: see
+	// note. It has to be there, and outlive us.
+	Notes string
 	// Patience is how long an S3 server may bring nothing forward; 0: 30 s. Request is how long a
 	// member may take to say what it wants; 0: 10 s.
 	Patience, Request time.Duration
@@ -61,6 +64,7 @@ type Server struct {
 	mu       sync.Mutex
 	underWay map[string]int  // by member; guarded by mu
 	kinds    map[request]int // by kind; guarded by mu
+	noted    map[string]bool // notes of exports that are under way; guarded by mu
 }
 
 // New returns a server.
@@ -70,7 +74,7 @@ func New(config Config) *Server {
 	setDefault(&config.PerMember, usualPerMember)
 	setDefault(&config.Exports, usualExports)
 	setDefault(&config.Imports, usualImports)
-	return &Server{config: config, underWay: map[string]int{}, kinds: map[request]int{}}
+	return &Server{config: config, underWay: map[string]int{}, kinds: map[request]int{}, noted: map[string]bool{}}
 }
 
 func setDefault[T int | time.Duration](value *T, usual T) {

@@ -34,7 +34,7 @@ type site struct {
 // newSite has the role open only what begins with own/.
 func newSite(t *testing.T, s3 *s3test.Server, endpoint string, change func(*Config)) *site {
 	t.Helper()
-	config := Config{Log: slog.New(slog.DiscardHandler), Ask: func(_ context.Context, of, feature string) (member.Bucket, error) {
+	config := Config{Log: slog.New(slog.DiscardHandler), Notes: t.TempDir(), Ask: func(_ context.Context, of, feature string) (member.Bucket, error) {
 		if of != "db-1.m1" {
 			return member.Bucket{}, errors.New("asked for another member")
 		}

@@ -30,20 +30,35 @@ func (s *Server) transfer(ctx context.Context, gone context.CancelCauseFunc, t *
 	if err != nil {
 		return err
 	}
-	objects, err := store.OpenS3(store.S3Config{
-		Endpoint: access.Endpoint, Region: access.Region, Bucket: access.Bucket, Prefix: access.Prefix, CA: access.CA,
-		AccessKey: access.AccessKey, Secret: access.Secret, Timeout: s.config.Patience,
-	})
+	objects, err := s.open(access)
 	if err != nil {
 		return err
 	}
 	defer objects.Close()
 	p := newPatience(s.config.Patience, func() { gone(errMute) })
 	defer p.end()
-	if w.kind == export {
-		return t.export(ctx, gone, objects, key, p)
+	if w.kind == imports {
+		return t.imports(ctx, gone, objects, key, p)
 	}
-	return t.imports(ctx, gone, objects, key, p)
+	done := func(bool) {}
+	begun := func(upload string) {
+		done = s.begins(note{Member: of, Endpoint: access.Endpoint, Bucket: access.Bucket, File: w.file, Upload: upload, Begun: time.Now().UTC()})
+	}
+	object, err := objects.PutTelling(ctx, key, &rows{t: t, patience: p, all: func() { go t.hear(gone) }}, begun)
+	done(err == nil)
+	if err != nil {
+		return err
+	}
+	p.rest()
+	return t.finish(object.Size) // only after the whole object is there is the member told
+}
+
+// open opens the bucket of a role.
+func (s *Server) open(access member.Bucket) (*store.S3, error) {
+	return store.OpenS3(store.S3Config{
+		Endpoint: access.Endpoint, Region: access.Region, Bucket: access.Bucket, Prefix: access.Prefix, CA: access.CA,
+		AccessKey: access.AccessKey, Secret: access.Secret, Timeout: s.config.Patience,
+	})
 }
 
 // allowed returns the key, without the prefix of the role, of what a member wishes, if its role allows it.
@@ -59,16 +74,6 @@ func allowed(access member.Bucket, w wish) (key string, err error) {
 		return "", &misnamed{err}
 	}
 	return key, nil
-}
-
-// export stores what the member sends. Only after the whole object is there is the member told.
-func (t *talk) export(ctx context.Context, gone context.CancelCauseFunc, objects store.Objects, key string, p *patience) error {
-	object, err := objects.Put(ctx, key, &rows{t: t, patience: p, all: func() { go t.hear(gone) }})
-	if err != nil {
-		return err
-	}
-	p.rest()
-	return t.finish(object.Size)
 }
 
 // rows are the data of an export. While the member is waited for, nobody waits for the S3 server.

@@ -1,0 +1,1 @@
+CREATE FUNCTION late() RETURNS text LANGUAGE sql AS $$SELECT '1.9'$$;
