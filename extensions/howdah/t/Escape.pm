@@ -97,14 +97,15 @@ sub psql
 	return $output;
 }
 
-# What somebody sees who runs this.
+# What somebody sees who runs this, in a session with these options.
 sub as
 {
-	my ($self, $user, $database, $sql) = @_;
+	my ($self, $user, $database, $sql, $options) = @_;
+	$options //= '';
 	my $port = $self->{node}->port;
-	return $self->psql("host=127.0.0.1 port=$port dbname=$database user=$user password='$password{$user}'", $sql)
+	return $self->psql("host=127.0.0.1 port=$port dbname=$database user=$user password='$password{$user}' options='$options'", $sql)
 	  if $password{$user};
-	return $self->psql('host=' . $self->{node}->host . " port=$port dbname=$database user=$user application_name=$me", $sql);
+	return $self->psql('host=' . $self->{node}->host . " port=$port dbname=$database user=$user application_name=$me options='$options'", $sql);
 }
 
 # The platform's own work, which must succeed.
@@ -228,9 +229,9 @@ sub read_extensions
 	my ($self) = @_;
 	$self->fresh;
 	# Not all versions of packages can be created beside each other: attempts that name one see to that.
-	my $created = $self->as('rdsadmin', 'target', <<~'END');
+	# postgis_topology takes the search_path that the session began with.
+	my $created = $self->as('rdsadmin', 'target', <<~'END', '-c search_path=public');
 		SET client_min_messages = error;
-		SET search_path = public;
 		SELECT format('CREATE EXTENSION IF NOT EXISTS %I CASCADE', name) FROM regexp_split_to_table(current_setting('howdah.extensions'), ', *') name
 			JOIN pg_available_extensions USING (name) WHERE name <> 'plpgsql' ORDER BY name \gexec
 		END
