@@ -97,15 +97,20 @@ sub psql
 	return $output;
 }
 
+# How somebody connects, with these options of the session.
+sub connection
+{
+	my ($self, $user, $database, $options) = @_;
+	my $connection = 'port=' . $self->{node}->port . " dbname=$database user=$user options='" . ($options // '') . "'";
+	return "host=127.0.0.1 password='$password{$user}' $connection" if $password{$user};
+	return 'host=' . $self->{node}->host . " application_name=$me $connection";
+}
+
 # What somebody sees who runs this, in a session with these options.
 sub as
 {
 	my ($self, $user, $database, $sql, $options) = @_;
-	$options //= '';
-	my $port = $self->{node}->port;
-	return $self->psql("host=127.0.0.1 port=$port dbname=$database user=$user password='$password{$user}' options='$options'", $sql)
-	  if $password{$user};
-	return $self->psql('host=' . $self->{node}->host . " port=$port dbname=$database user=$user application_name=$me options='$options'", $sql);
+	return $self->psql($self->connection($user, $database, $options), $sql);
 }
 
 # The platform's own work, which must succeed.
