@@ -177,4 +177,4 @@ CREATE EXTENSION {extension} CASCADE;
 SELECT 'made ' || extname FROM pg_extension WHERE extname = '{name}';
 SHOW search_path;
 -- sees: made {name}|is already installed in schema|is not a member of extension "pgtap"
--- sees: ^public$
+-- sees: ^public$|^"\$user", public, topology$

@@ -12,27 +12,151 @@ SELECT 'owns ' || count(*) FROM pg_proc WHERE prolang = (SELECT oid FROM pg_lang
 -- sees: permission denied for version "ANY" of extension "ip4r"
 -- sees: owns 0
 
--- attempt: a search_path that PostGIS's scripts of updates run
+-- attempt: versions of PostGIS by which scripts take over what is there
 -- needs: postgis
 -- as: master
-SELECT set_config('search_path', 'public;ALTER/**/ROLE/**/master/**/SUPERUSER', false) IS NULL;
-ALTER DATABASE target SET search_path FROM CURRENT;
-RESET search_path;
 CREATE EXTENSION postgis VERSION '3.3.2next';
+CREATE EXTENSION postgis VERSION 'unpackaged';
 CREATE EXTENSION postgis;
 ALTER EXTENSION postgis UPDATE TO '3.3.2next';
 ALTER EXTENSION postgis UPDATE TO 'ANY';
 ALTER EXTENSION postgis UPDATE;
-ALTER DATABASE target RESET search_path;
+SELECT 'owns ' || count(*) FROM pg_proc WHERE prolang = (SELECT oid FROM pg_language WHERE lanname = 'c') AND proowner = 'master'::regrole;
 -- sees: permission denied for version "3.3.2next" of extension "postgis"
+-- sees: permission denied for version "unpackaged" of extension "postgis"
 -- sees: permission denied for version "ANY" of extension "postgis"
--- sees: permission denied to update extension "postgis"
+-- sees: version ".*" of extension "postgis" is already installed
+-- sees: owns 0
 
--- attempt: a search_path of the login that a script runs
+-- attempt: a function that an update of PostGIS rewrites, in a schema whose name is a statement
+-- needs: postgis
+-- as: master
+CREATE EXTENSION postgis;
+CREATE SCHEMA "text,out int)language sql as'select 1';alter role master superuser";
+SET search_path = "text,out int)language sql as'select 1';alter role master superuser", public;
+CREATE FUNCTION st_dwithin_deprecated_by_postgis_300("AS $$ SELECT " int, out int) LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION before("AS $$ SELECT " int, out int) LANGUAGE sql AS 'SELECT 1';
+CREATE VIEW v AS SELECT before(1);
+ALTER FUNCTION before RENAME TO st_dwithin_deprecated_by_postgis_300;
+ALTER ROUTINE before RENAME TO st_dwithin_deprecated_by_postgis_300;
+CREATE AGGREGATE st_dwithin_deprecated_by_postgis_300(int) (SFUNC = int4pl, STYPE = int);
+DO $$ BEGIN CREATE PROCEDURE st_dwithin_deprecated_by_postgis_300() LANGUAGE sql AS ''; END $$;
+SELECT 'named so: ' || count(*) FROM pg_proc WHERE proname ~ 'deprecated_by_postgis';
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis';
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+-- sees: permission denied to name a function "st_dwithin_deprecated_by_postgis_300"
+-- sees: named so: 0
+
+-- attempt: the same function, from before there was a guard
+-- needs: postgis
+-- as: master
+CREATE EXTENSION postgis;
+CREATE SCHEMA "text,out int)language sql as'select 1';alter role m superuser--";
+SET search_path = "text,out int)language sql as'select 1';alter role m superuser--", public;
+CREATE FUNCTION before("AS $$ SELECT " int, out int) LANGUAGE sql AS 'SELECT 1';
+CREATE VIEW v AS SELECT before(1);
+CREATE ROLE m;
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis';
+ALTER FUNCTION "text,out int)language sql as'select 1';alter role m superuser--".before RENAME TO st_dwithin_deprecated_by_postgis_300;
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis';
+SELECT postgis_extensions_upgrade();
+-- sees: extension "postgis" cannot be updated while there is the function .*st_dwithin_deprecated_by_postgis_300
+-- sees: version 3.3.1
+
+-- attempt: an update of PostGIS among a user's functions, operators and tables of its names
+-- needs: postgis
+-- as: master
+CREATE EXTENSION postgis;
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis';
+GRANT CREATE ON SCHEMA public TO master;
+-- as: master
+CREATE FUNCTION postgis_extension_drop_if_exists(text, varchar) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; RETURN true; END $$;
+CREATE FUNCTION _postgis_drop_function_if_needed(text, varchar) RETURNS void LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; END $$;
+CREATE FUNCTION ours(int[], int[]) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; RETURN false; END $$;
+CREATE OPERATOR public.< (LEFTARG = int[], RIGHTARG = int[], FUNCTION = ours);
+CREATE SCHEMA evil;
+CREATE FUNCTION evil.postgis_full_version() RETURNS text LANGUAGE sql AS $$ SELECT 'x' $$;
+ALTER EXTENSION postgis UPDATE;
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis';
+-- sees: version 3.3
+
+-- attempt: a search_path of the login that the script of topologies runs
+-- needs: postgis_topology
+-- as: master
+SELECT set_config('search_path', 'public;ALTER/**/ROLE/**/master/**/SUPERUSER', false) IS NULL;
+ALTER DATABASE target SET search_path FROM CURRENT;
+-- as: master
+SHOW search_path;
+SET search_path = public;
+CREATE EXTENSION postgis_topology CASCADE;
+CREATE EXTENSION postgis_topology VERSION 'unpackaged' CASCADE;
+SELECT 'made ' || count(*) FROM pg_extension WHERE extname = 'postgis_topology';
+-- sees: public;ALTER
+-- sees: cannot be created or updated with the search_path of this login
+-- sees: made 0
+
+-- attempt: the same, by a name in quotes
+-- needs: postgis_topology
+-- as: master
+SELECT set_config('search_path', '"x""; ALTER ROLE master SUPERUSER; --", public', false) IS NULL;
+ALTER ROLE master SET search_path FROM CURRENT;
+-- as: master
+SET search_path = public;
+CREATE EXTENSION postgis_topology CASCADE;
+ALTER ROLE master SET search_path = public;
 -- as: master
 CREATE EXTENSION postgis_topology CASCADE;
-CREATE EXTENSION postgis_topology VERSION 'unpackaged';
--- sees: extension "postgis_topology" is not supported on this instance
+SELECT set_config('search_path', 'public;ALTER/**/ROLE/**/master/**/SUPERUSER', false) IS NULL;
+ALTER ROLE master SET search_path FROM CURRENT;
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis_topology';
+-- as: master
+ALTER EXTENSION postgis_topology UPDATE;
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis_topology';
+-- sees: Its script needs a list of plain names, and not: "x""; ALTER ROLE
+-- sees: Its script needs a list of plain names, and not: public;ALTER
+-- sees: version 3.3.1
+
+-- attempt: the search_path of somebody else's database
+-- needs: postgis_topology
+-- as: master
+CREATE ROLE owner;
+-- as: rdsadmin
+ALTER DATABASE target OWNER TO owner;
+GRANT CREATE ON DATABASE target TO master;
+-- as: master
+ALTER ROLE master SET search_path = evil, public;
+-- as: master
+CREATE EXTENSION postgis_topology CASCADE;
+SELECT 'set for all: ' || count(*) FROM pg_db_role_setting WHERE setrole = 0 AND setdatabase = (SELECT oid FROM pg_database WHERE datname = 'target');
+-- as: rdsadmin
+ALTER DATABASE target OWNER TO master;
+-- sees: must be owner of database target
+-- sees: set for all: 0
+
+-- attempt: topologies whose names are statements
+-- needs: postgis_topology
+-- as: master
+CREATE EXTENSION postgis_topology CASCADE;
+INSERT INTO topology.topology (name, srid, precision) VALUES ('x"; ALTER ROLE master SUPERUSER; --', -1, 0);
+UPDATE topology.layer SET schema_name = 'x';
+CREATE TRIGGER evil BEFORE UPDATE ON topology.topology FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+ALTER TABLE topology.topology OWNER TO master;
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis_topology';
+-- as: master
+ALTER EXTENSION postgis_topology UPDATE;
+SELECT 'srid ' || srid FROM topology.topology;
+DROP EXTENSION postgis_topology;
+-- sees: must be owner of table topology
+-- sees: srid 0
+-- sees: permission denied for table topology
 
 -- attempt: a job of somebody else's
 -- needs: pg_cron

@@ -138,3 +138,28 @@ DROP EXTENSION howdah_schema, howdah_bait;
 SET client_min_messages = warning;
 DROP SCHEMA trap, howdah_own CASCADE;
 SELECT rolsuper FROM pg_roles WHERE rolname = 'master';
+-- what a script does not do, whatever it makes its statements of
+\c - rdsadmin
+GRANT CREATE ON SCHEMA public TO master;
+\c - master
+CREATE TABLE public.bait_said (id serial, what text);
+INSERT INTO public.bait_said (what) VALUES ('ALTER ROLE master SUPERUSER'), ('CREATE ROLE evil SUPERUSER'), ('GRANT pg_execute_server_program TO master'),
+	('ALTER ROLE rdsmon SET search_path = evil'), ('ALTER ROLE rdsadmin RENAME TO evil'), ('DROP ROLE other_super'), ('REASSIGN OWNED BY rdsadmin TO master'),
+	('UPDATE pg_authid SET rolsuper = true WHERE rolname = ''master'''), ('INSERT INTO pg_auth_members (roleid, member) SELECT oid, oid FROM pg_authid LIMIT 1'),
+	('ALTER DATABASE rdsadmin SET search_path = evil'), ('ALTER DATABASE rdsadmin OWNER TO master'), ('DROP DATABASE rdsadmin'), ('ALTER SYSTEM SET work_mem = 64'),
+	('COPY bait_said FROM PROGRAM ''true'''), ('COPY bait_said TO ''/tmp/evil'''), ('CREATE TABLESPACE evil LOCATION ''/tmp'''),
+	('DO $x$ BEGIN ALTER ROLE master SUPERUSER; END $x$'), ('ALTER DATABASE contrib_regression SET search_path = public'), ('UPDATE pg_class SET relname = relname WHERE false');
+CREATE EXTENSION howdah_bait VERSION '1.0';
+ALTER EXTENSION howdah_bait UPDATE TO '1.4';
+SELECT rolsuper FROM pg_roles WHERE rolname = 'master';
+ALTER DATABASE contrib_regression RESET search_path;
+DROP EXTENSION howdah_bait;
+DROP TABLE public.bait_said;
+-- names of functions that an update of postgis would rewrite
+CREATE FUNCTION public.a_deprecated_by_postgis_300() RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION public.a() RETURNS int LANGUAGE sql AS 'SELECT 1';
+ALTER FUNCTION public.a RENAME TO a_deprecated_by_postgis_300;
+ALTER FUNCTION public.a IMMUTABLE;
+DROP FUNCTION public.a;
+\c - rdsadmin
+REVOKE CREATE ON SCHEMA public FROM master;

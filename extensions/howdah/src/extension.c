@@ -32,12 +32,14 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "commands/schemacmds.h"
 #include "executor/spi.h"
 #include "extension_check.h"
 #include "extension_grant.h"
+#include "extension_script.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -68,6 +70,7 @@ typedef struct ControlFile
 	bool		runs_as_superuser;	/* a script of these does, trusted or not */
 	char	   *schema;			/* where it insists to be, or NULL */
 	char	   *schemas;		/* where all of them insist to be, as a list of identifiers */
+	char	   *newest;			/* its default version, or NULL */
 } ControlFile;
 
 /* with which rights a statement runs */
@@ -149,6 +152,21 @@ howdah_guard_extension(UtilityCall *call)
 	}
 }
 
+/* guard of what the script of an extension does for a user, with whatever rights */
+void
+howdah_guard_script(UtilityCall *call)
+{
+	if (howdah_in_script())
+		howdah_check_script_statement(call->pstmt->utilityStmt, creation->user);
+}
+
+/* does the script of an extension run for a user? */
+bool
+howdah_in_script(void)
+{
+	return creation != NULL && creating_extension;
+}
+
 /*
  * DROP and COMMENT of extensions that the admin role keeps: master users may,
  * as if these were theirs. True if it has run the statement.
@@ -186,9 +204,10 @@ guard_create(UtilityCall *call)
 	}
 	howdah_check_extension_allowed(stmt->extname);
 	howdah_check_extension_everywhere(stmt->extname);
-	howdah_check_extension_version(stmt->extname, string_option(stmt->options, "new_version"));
 	control = read_control_file(stmt->extname,
 								string_option(stmt->options, "new_version"));
+	howdah_check_extension_version(stmt->extname, string_option(stmt->options, "new_version"),
+								   control.newest);
 	elevated = control.needs_superuser && howdah_has_superuser_role();
 	search_path = check_target_schema(stmt, &control, elevated);
 	if (elevated)
@@ -207,10 +226,15 @@ guard_update(UtilityCall *call)
 	bool		elevated;
 
 	howdah_check_extension_allowed(stmt->extname);
-	howdah_check_extension_version(stmt->extname, string_option(stmt->options, "new_version"));
-	howdah_check_extension_update(stmt->extname);
 	control = read_control_file(stmt->extname,
 								string_option(stmt->options, "new_version"));
+	howdah_check_extension_version(stmt->extname, string_option(stmt->options, "new_version"),
+								   control.newest);
+	if (OidIsValid(extension) && control.newest != NULL)
+	{
+		howdah_check_script_update(stmt->extname, control.newest);
+		howdah_check_script_search_path(stmt->extname);
+	}
 	elevated = control.needs_superuser && howdah_has_superuser_role() &&
 		OidIsValid(extension);
 	if (elevated)
@@ -347,7 +371,8 @@ read_control_file(const char *name, const char *version)
 	"  max(v.schema::text) FILTER (WHERE v.name = $1::name),"
 	"  EXISTS (SELECT FROM needed JOIN pg_catalog.pg_available_extension_versions USING (name)"
 	"   WHERE superuser),"
-	"  coalesce(string_agg(DISTINCT quote_ident(v.schema::text), ','), '')"
+	"  coalesce(string_agg(DISTINCT quote_ident(v.schema::text), ','), ''),"
+	"  (SELECT default_version FROM pg_catalog.pg_available_extensions WHERE name = $1::name)"
 	" FROM needed n"
 	" JOIN pg_catalog.pg_available_extension_versions v"
 	"  ON v.name = n.name AND v.version = n.version";
@@ -358,6 +383,7 @@ read_control_file(const char *name, const char *version)
 	MemoryContext context = CurrentMemoryContext;
 	ControlFile control;
 	char	   *schema;
+	char	   *newest;
 
 	/* the user's search_path must not choose the query's operators */
 	(void) set_config_option("search_path", "pg_catalog, pg_temp",
@@ -374,6 +400,8 @@ read_control_file(const char *name, const char *version)
 		strcmp(SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 3), "t") == 0;
 	schema = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
 	control.schema = schema ? MemoryContextStrdup(context, schema) : NULL;
+	newest = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 5);
+	control.newest = newest ? MemoryContextStrdup(context, newest) : NULL;
 	control.schemas =
 		MemoryContextStrdup(context, SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 4));
 	SPI_finish();
@@ -491,6 +519,9 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 	}
 	else if (access == OAT_NAMESPACE_SEARCH)
 		howdah_storage_namespace();
+	else if ((access == OAT_POST_CREATE || access == OAT_POST_ALTER) &&
+			 class == ProcedureRelationId)
+		howdah_check_function_name(object);
 	if (creation == NULL || access != OAT_POST_CREATE)
 		return;
 
@@ -503,6 +534,7 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 		name = new_extension_name(object, &schema);
 		howdah_check_extension_allowed(name);
 		howdah_check_extension_everywhere(name);
+		howdah_check_script_search_path(name);
 		check_own_schema(schema);
 		creation->extensions = lappend_oid(creation->extensions, object);
 		MemoryContextSwitchTo(save);

@@ -21,6 +21,7 @@
 #include "commands/extension.h"
 #include "compat.h"
 #include "extension_check.h"
+#include "extension_script.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -29,7 +30,6 @@
 #include "utils/rel.h"
 #include "utils/varlena.h"
 
-static bool is_postgis(const char *name);
 static int	compare_versions(const char *a, const char *b);
 static const char *next_word(const char *text, size_t *length);
 
@@ -173,39 +173,19 @@ next_word(const char *text, size_t *length)
  * Versions are numbers. "unpackaged" and "ANY", which some extensions have, stand
  * for objects that are there: a script that starts from these takes a user's own
  * objects for the extension's, and makes C functions of them that the user owns.
- * PostGIS comes to other versions than its own by scripts of howdah_check_extension_update().
+ * PostGIS has more such versions, and comes in the newest one alone.
  */
 void
-howdah_check_extension_version(const char *name, const char *version)
+howdah_check_extension_version(const char *name, const char *version, const char *newest)
 {
 	if (version == NULL ||
-		(version[0] >= '0' && version[0] <= '9' && !is_postgis(name)))
+		(howdah_is_postgis(name) ? newest != NULL && strcmp(version, newest) == 0 :
+		 version[0] >= '0' && version[0] <= '9'))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("permission denied for version \"%s\" of extension \"%s\"", version, name),
 			 errhint("Ask for none: then it is the newest one.")));
-}
-
-/*
- * PostGIS's scripts of updates make a statement of the search_path that the login
- * or the database has, as a text: whatever a user wrote there would run as the
- * admin role.
- */
-void
-howdah_check_extension_update(const char *name)
-{
-	if (is_postgis(name))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to update extension \"%s\"", name),
-				 errhint("Dump the database, and restore it into a new one.")));
-}
-
-static bool
-is_postgis(const char *name)
-{
-	return strncmp(name, "postgis", strlen("postgis")) == 0;
 }
 
 /* is it the user's? until the transaction ends no other one gets its name */

@@ -12,8 +12,8 @@ extern void howdah_check_extension_allowed(const char *name);
 extern void howdah_check_extension_everywhere(const char *name);
 extern void howdah_check_extension_newest(Oid extension, const char *before);
 extern char *howdah_extension_version(Oid extension);
-extern void howdah_check_extension_version(const char *name, const char *version);
-extern void howdah_check_extension_update(const char *name);
+extern void howdah_check_extension_version(const char *name, const char *version,
+										   const char *newest);
 extern void howdah_check_extension_owner(const char *name);
 extern void howdah_check_extension_database(const char *name);
 extern void howdah_check_extension_not_system_schema(const char *name);

@@ -62,6 +62,9 @@ static const Grant grants[] = {
 	{"pg_stat_statements", ProcedureRelationId, "pg_stat_statements_reset", "EXECUTE"},
 	{"pg_wait_sampling", ProcedureRelationId, "pg_wait_sampling_reset_profile", "EXECUTE"},
 	{"postgis", RelationRelationId, "spatial_ref_sys", "SELECT, INSERT, UPDATE, DELETE"},
+	{"postgis_topology", RelationRelationId, "layer", "SELECT, INSERT, UPDATE, DELETE"},
+	{"postgis_topology", RelationRelationId, "topology", "SELECT, INSERT, UPDATE, DELETE"},
+	{"postgis_topology", RelationRelationId, "topology_id_seq", "SELECT, USAGE, UPDATE"},
 	{"postgres_fdw", ForeignDataWrapperRelationId, "postgres_fdw", "USAGE"},
 	{"tds_fdw", ForeignDataWrapperRelationId, "tds_fdw", "USAGE"},
 };

@@ -62,6 +62,8 @@ extern bool howdah_has_superuser_role(void);
  */
 extern bool howdah_guard_role(UtilityCall *call);
 extern bool howdah_guard_extension(UtilityCall *call);
+extern void howdah_guard_script(UtilityCall *call);
+extern bool howdah_in_script(void);
 extern bool howdah_guard_database(UtilityCall *call);
 extern bool howdah_guard_tablespace(UtilityCall *call);
 extern bool howdah_guard_event_trigger(UtilityCall *call);

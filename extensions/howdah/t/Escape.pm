@@ -97,14 +97,20 @@ sub psql
 	return $output;
 }
 
-# What somebody sees who runs this.
+# How somebody connects, with these options of the session.
+sub connection
+{
+	my ($self, $user, $database, $options) = @_;
+	my $connection = 'port=' . $self->{node}->port . " dbname=$database user=$user options='" . ($options // '') . "'";
+	return "host=127.0.0.1 password='$password{$user}' $connection" if $password{$user};
+	return 'host=' . $self->{node}->host . " application_name=$me $connection";
+}
+
+# What somebody sees who runs this, in a session with these options.
 sub as
 {
-	my ($self, $user, $database, $sql) = @_;
-	my $port = $self->{node}->port;
-	return $self->psql("host=127.0.0.1 port=$port dbname=$database user=$user password='$password{$user}'", $sql)
-	  if $password{$user};
-	return $self->psql('host=' . $self->{node}->host . " port=$port dbname=$database user=$user application_name=$me", $sql);
+	my ($self, $user, $database, $sql, $options) = @_;
+	return $self->psql($self->connection($user, $database, $options), $sql);
 }
 
 # The platform's own work, which must succeed.
@@ -228,9 +234,9 @@ sub read_extensions
 	my ($self) = @_;
 	$self->fresh;
 	# Not all versions of packages can be created beside each other: attempts that name one see to that.
-	my $created = $self->as('rdsadmin', 'target', <<~'END');
+	# postgis_topology takes the search_path that the session began with.
+	my $created = $self->as('rdsadmin', 'target', <<~'END', '-c search_path=public');
 		SET client_min_messages = error;
-		SET search_path = public;
 		SELECT format('CREATE EXTENSION IF NOT EXISTS %I CASCADE', name) FROM regexp_split_to_table(current_setting('howdah.extensions'), ', *') name
 			JOIN pg_available_extensions USING (name) WHERE name <> 'plpgsql' ORDER BY name \gexec
 		END
