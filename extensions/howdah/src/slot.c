@@ -64,6 +64,7 @@ typedef struct Call
 	Datum		result;
 } Call;
 
+static bool logical_slots;
 static char *output_plugins;
 static int	reserved_slots;
 static int	reserved_senders;
@@ -81,7 +82,6 @@ static int	slots_of_users(void);
 static bool is_platforms_name(const char *name);
 static bool begins_with(const char *text, const char *prefix);
 static void check_plugin(const char *plugin);
-static void check_primary(void);
 static Datum use_slot(FunctionCallInfo fcinfo, PGFunction run, Use use);
 static void check_use(FunctionCallInfo fcinfo, Use use);
 static void run_call(void *arg);
@@ -89,6 +89,11 @@ static void run_call(void *arg);
 void
 howdah_slot_init(void)
 {
+	DefineCustomBoolVariable("howdah.logical_slots",
+							 "Users may have logical slots, and WAL senders for them.",
+							 "PostgreSQL does not start with a slot where wal_level is lower.",
+							 &logical_slots, false,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("howdah.output_plugins",
 							   "Plugins for logical decoding that users may use.",
 							   "A plugin is a library that the server loads.",
@@ -210,7 +215,7 @@ howdah_claim_slot(const char *name, const char *plugin)
 	int			limit = Max(max_replication_slots - reserved_slots, 0);
 	int			taken;
 
-	check_primary();
+	howdah_check_replicating();
 	if (plugin != NULL)
 		check_plugin(plugin);
 	if (is_platforms_name(name))
@@ -284,7 +289,6 @@ howdah_check_slot(const char *name, bool decodes)
 	Oid			database = InvalidOid;
 	NameData	plugin;
 
-	check_primary();
 	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
 	slot = SearchNamedReplicationSlot(name, false);
 	if (slot != NULL)
@@ -356,14 +360,22 @@ check_plugin(const char *plugin)
 				 errdetail("These may be used: %s.", output_plugins)));
 }
 
-/* a slot that only a standby has would be lost when its server is rewound or made anew */
-static void
-check_primary(void)
+/*
+ * Refuse what this server does not have for users. A slot that only a standby has
+ * would be lost when its server is rewound or made anew.
+ */
+void
+howdah_check_replicating(void)
 {
+	if (!logical_slots || wal_level < WAL_LEVEL_LOGICAL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("logical replication is off"),
+				 errhint("Set rds.logical_replication to 1 in the parameter group, and reboot.")));
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("logical slots can only be used on the primary"),
+				 errmsg("logical replication is served by the primary"),
 				 errhint("Connect to the writer's endpoint.")));
 }
 
@@ -381,6 +393,8 @@ use_slot(FunctionCallInfo fcinfo, PGFunction run, Use use)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to use replication slots"),
 				 errdetail("This takes membership in \"%s\".", user_role)));
+	if (use != USE_DROP)
+		howdah_check_replicating();
 	check_use(fcinfo, use);
 	role = get_role_oid(platform_role, true);
 	if (!OidIsValid(role) || !has_rolreplication(role))

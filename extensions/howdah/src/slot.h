@@ -9,6 +9,7 @@
 #define HOWDAH_SLOT_H
 
 extern bool howdah_replicates(Oid role);
+extern void howdah_check_replicating(void);
 extern void howdah_claim_sender(void);
 extern void howdah_claim_slot(const char *name, const char *plugin);
 extern void howdah_slot_claimed(void);

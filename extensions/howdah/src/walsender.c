@@ -34,7 +34,6 @@
 #include <unistd.h>
 
 #include "access/xact.h"
-#include "access/xlog.h"
 #include "libpq/auth.h"
 #include "libpq/libpq-be.h"
 #include "miscadmin.h"
@@ -258,16 +257,7 @@ become_sender(void)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to start WAL sender"),
 				 errdetail("This takes membership in \"%s\".", "rds_replication")));
-	if (wal_level < WAL_LEVEL_LOGICAL)
-		ereport(FATAL,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("logical replication is off"),
-				 errhint("Set rds.logical_replication to 1 in the parameter group, and reboot.")));
-	if (RecoveryInProgress())
-		ereport(FATAL,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("logical replication is served by the primary"),
-				 errhint("Connect to the writer's endpoint.")));
+	howdah_check_replicating();
 	howdah_claim_sender();
 	is_users = true;
 	prove_sight();

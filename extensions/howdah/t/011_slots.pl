@@ -19,6 +19,7 @@ wal_level = logical
 max_wal_senders = 24
 max_replication_slots = 24
 wal_sender_timeout = 5s
+howdah.logical_slots = on
 END
 $node->start;
 my $major = int($node->safe_psql('postgres', 'SHOW server_version_num') / 10000);
@@ -252,7 +253,16 @@ eval { $stuck->finish };
 $node->start;
 is(as('mover', "SELECT pg_drop_replication_slot('stuck')"), '', 'its slot is there, for later');
 
+# Where it is turned off.
+as('mover', "SELECT pg_create_logical_replication_slot('s', 'pgoutput')");
+$node->append_conf('postgresql.conf', "howdah.logical_slots = off\n");
+$node->reload;
+ok($node->poll_query_until('postgres', "SELECT current_setting('howdah.logical_slots') = 'off'"), 'logical replication is turned off');
+like(as('mover', "SELECT pg_create_logical_replication_slot('s2', 'pgoutput')"), qr/logical replication is off/, 'no slot is made any more');
+like(sends('mover', 'IDENTIFY_SYSTEM'), qr/FATAL:.*logical replication is off/, 'nor a WAL sender begun');
+is(as('mover', "SELECT pg_drop_replication_slot('s')"), '', 'what is there can be dropped');
 is($node->safe_psql('postgres', "SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots"), 'db_orders_m2 of_somebody', 'the platform has what it had');
+$node->append_conf('postgresql.conf', "howdah.logical_slots = on\n");
 $node->append_conf('postgresql.conf', "wal_level = replica\n");
 $node->restart;
 like(sends('mover', 'IDENTIFY_SYSTEM'), qr/FATAL:.*logical replication is off.*rds\.logical_replication/s, 'where logical replication is off there is none');
