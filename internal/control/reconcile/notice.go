@@ -112,16 +112,16 @@ func (w *world) slotNotes(d *database, layout plan.Layout, n *Notice) []note {
 	if err != nil || !r.Value.Ready || r.Value.InRecovery {
 		return nil
 	}
-	last := n.Slots
-	if len(last.Names) == 0 && len(r.Value.Slots) == 0 {
+	last, names := n.Slots, strings.Fields(r.Value.Slots)
+	if len(last.Names) == 0 && len(names) == 0 {
 		n.Slots = Slots{}
 		return nil
 	}
-	n.Slots = Slots{Member: m.Name, Names: r.Value.Slots}
+	n.Slots = Slots{Member: m.Name, Names: names}
 	if last.Member == m.Name {
 		return nil
 	}
-	lost := slices.DeleteFunc(slices.Clone(last.Names), func(name string) bool { return slices.Contains(r.Value.Slots, name) })
+	lost := slices.DeleteFunc(slices.Clone(last.Names), func(name string) bool { return slices.Contains(names, name) })
 	if len(lost) == 0 {
 		return nil
 	}

@@ -227,7 +227,7 @@ func TestSlotsThatAFailoverLost(t *testing.T) {
 		t.Helper()
 		b.report(member.Report{
 			ID: member.ID(dbID, name), Host: host, Generation: b.assigned(host, name).Value.Generation, Timeline: 2, At: b.now,
-			Patroni: true, Postgres: true, Ready: true, OwnerSerial: b.assigned(host, name).Value.Owner.Serial, Slots: slots,
+			Patroni: true, Postgres: true, Ready: true, OwnerSerial: b.assigned(host, name).Value.Owner.Serial, Slots: strings.Join(slots, " "),
 		})
 		b.gather()
 	}

@@ -249,8 +249,8 @@ type Report struct {
 	// Paused says that a replica receives WAL and has stopped replaying it.
 	Paused bool `json:"paused,omitempty"`
 
-	// Slots lists users' logical replication slots on a primary.
-	Slots []string `json:"slots,omitempty"`
+	// Slots has the names of users' logical replication slots on a primary, separated by spaces.
+	Slots string `json:"slots,omitempty"`
 
 	OwnerSerial int64 `json:"owner_serial,omitempty"` // of the owner that exists in the database
 
