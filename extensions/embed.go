@@ -20,3 +20,9 @@ var Cache string
 //
 //go:embed howdah/drivers.sql
 var Drivers string
+
+// Slots lets members of rds_replication use logical slots, in one database. It is idempotent; run it
+// as rdsadmin, where the module is loaded.
+//
+//go:embed howdah/slots.sql
+var Slots string

@@ -71,6 +71,33 @@ howdah_run_confined(void (*run) (void *arg), void *arg)
 	run_confined(InvalidOid, run, arg);
 }
 
+/*
+ * Call run(arg), which is a function of PostgreSQL's own, with the rights of that
+ * role. It may be in the middle of a statement, and what the session has set is
+ * the caller's affair.
+ */
+void
+howdah_lend(Oid role, void (*run) (void *arg), void *arg)
+{
+	Oid			save_user;
+	int			save_context;
+
+	GetUserIdAndSecContext(&save_user, &save_context);
+	depth++;
+	PG_TRY();
+	{
+		SetUserIdAndSecContext(role,
+							   save_context | SECURITY_LOCAL_USERID_CHANGE);
+		run(arg);
+	}
+	PG_FINALLY();
+	{
+		depth--;
+		SetUserIdAndSecContext(save_user, save_context);
+	}
+	PG_END_TRY();
+}
+
 /* call run(arg), as that user if one is given */
 static void
 run_confined(Oid user, void (*run) (void *arg), void *arg)

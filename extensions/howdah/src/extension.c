@@ -93,7 +93,7 @@ static void check_own_schema(Oid schema);
 static bool guard_kept(UtilityCall *call, List *names);
 static const char *check_target_schema(CreateExtensionStmt *stmt,
 									   const ControlFile *control, bool elevated);
-static DefElem *find_option(List *options, const char *name);
+static DefElem *option_named(List *options, const char *name);
 static const char *string_option(List *options, const char *name);
 static ControlFile read_control_file(const char *name, const char *version);
 static void guard_create(UtilityCall *call);
@@ -310,7 +310,7 @@ check_target_schema(CreateExtensionStmt *stmt, const ControlFile *control,
 {
 	const char *name = string_option(stmt->options, "schema");
 
-	if (control->schema != NULL && find_option(stmt->options, "cascade") == NULL)
+	if (control->schema != NULL && option_named(stmt->options, "cascade") == NULL)
 		return NULL;
 	if (name == NULL)
 	{
@@ -330,7 +330,7 @@ check_target_schema(CreateExtensionStmt *stmt, const ControlFile *control,
 
 /* an option, or NULL; that it is given twice is for PostgreSQL to say */
 static DefElem *
-find_option(List *options, const char *name)
+option_named(List *options, const char *name)
 {
 	ListCell   *lc;
 
@@ -344,7 +344,7 @@ find_option(List *options, const char *name)
 static const char *
 string_option(List *options, const char *name)
 {
-	DefElem    *option = find_option(options, name);
+	DefElem    *option = option_named(options, name);
 
 	return option != NULL && option->arg != NULL ? defGetString(option) : NULL;
 }

@@ -73,7 +73,6 @@ static const char default_extensions[] =
 static ProcessUtility_hook_type next_process_utility;
 
 static void define_settings(void);
-static bool check_name_list(char **newval, void **extra, GucSource source);
 static void process_utility(PlannedStmt *pstmt, const char *query,
 							bool read_only_tree, ProcessUtilityContext context,
 							ParamListInfo params, QueryEnvironment *query_env,
@@ -111,6 +110,8 @@ _PG_init(void)
 	howdah_subscription_init();
 	howdah_storage_init();
 	howdah_catalog_write_init();
+	howdah_slot_init();
+	howdah_walsender_init();
 	howdah_agent_init();
 	MarkGUCPrefixReserved("howdah");
 }
@@ -132,23 +133,23 @@ define_settings(void)
 							   NULL, &howdah_protected_roles,
 							   default_protected_roles,
 							   PGC_SIGHUP, GUC_LIST_INPUT,
-							   check_name_list, NULL, NULL);
+							   howdah_check_name_list, NULL, NULL);
 	DefineCustomStringVariable("howdah.protected_databases",
 							   "Databases that only superusers may change or copy.",
 							   NULL, &howdah_protected_databases, "rdsadmin",
 							   PGC_SIGHUP, GUC_LIST_INPUT,
-							   check_name_list, NULL, NULL);
+							   howdah_check_name_list, NULL, NULL);
 	DefineCustomStringVariable("howdah.extensions",
 							   "Extensions that users may create.",
 							   NULL, &howdah_extensions, default_extensions,
 							   PGC_SIGHUP, GUC_LIST_INPUT,
-							   check_name_list, NULL, NULL);
+							   howdah_check_name_list, NULL, NULL);
 	DefineCustomStringVariable("howdah.absent_extensions",
 							   "Extensions that some host of the database does not have.",
 							   "They are not created anew: they would not work after a failover. With a version, it is what is newer than that.",
 							   &howdah_absent_extensions, "",
 							   PGC_SIGHUP, GUC_LIST_INPUT,
-							   check_name_list, NULL, NULL);
+							   howdah_check_name_list, NULL, NULL);
 	DefineCustomBoolVariable("howdah.tablespaces",
 							 "Lets master users create tablespaces, inside the data directory.",
 							 "pgBackRest refuses to back up an instance that has any.",
@@ -165,8 +166,8 @@ define_settings(void)
 }
 
 /* check hook: a list of names, read as search_path is */
-static bool
-check_name_list(char **newval, void **extra, GucSource source)
+bool
+howdah_check_name_list(char **newval, void **extra, GucSource source)
 {
 	char	   *copy = pstrdup(*newval);
 	List	   *names;

@@ -18,6 +18,7 @@
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
+#include "utils/guc.h"
 
 /* The arguments of ProcessUtility, to be handed on as they are. */
 typedef struct UtilityCall
@@ -47,11 +48,13 @@ extern bool howdah_commit_ignores_cancel;
 extern void howdah_run(UtilityCall *call);
 extern Node *howdah_private_copy(UtilityCall *call);
 extern bool howdah_listed(const char *list, const char *name);
+extern bool howdah_check_name_list(char **newval, void **extra, GucSource source);
 
 /* elevate.c: running something with the rights of a superuser */
 extern void howdah_run_as_admin(void (*run) (void *arg), void *arg);
 extern void howdah_run_call_as_admin(UtilityCall *call);
 extern void howdah_run_confined(void (*run) (void *arg), void *arg);
+extern void howdah_lend(Oid role, void (*run) (void *arg), void *arg);
 extern bool howdah_confined(void);
 extern bool howdah_has_superuser_role(void);
 
@@ -100,12 +103,18 @@ extern void howdah_login_init(void);
 
 /* standby.c */
 extern void howdah_standby_init(void);
+extern bool howdah_is_members_name(const char *name);
+
+/* slot.c, walsender.c: logical replication of users */
+extern void howdah_slot_init(void);
+extern void howdah_walsender_init(void);
 
 /* storage.c */
 extern void howdah_storage_init(void);
 extern void howdah_storage_utility(UtilityCall *call);
 extern void howdah_storage_function(Oid function);
 extern void howdah_storage_namespace(void);
+extern void howdah_storage_write(void);
 
 /* topology.c */
 extern void howdah_topology_init(void);

@@ -26,7 +26,6 @@
 static ClientAuthentication_hook_type next_client_authentication;
 
 static void client_authentication(Port *port, int status);
-static bool is_member(const char *name);
 
 void
 howdah_standby_init(void)
@@ -43,14 +42,14 @@ client_authentication(Port *port, int status)
 		next_client_authentication(port, status);
 
 	/* a reload of the configuration does not change what is overridden */
-	if (am_walsender && !is_member(port->application_name))
+	if (am_walsender && !howdah_is_members_name(port->application_name))
 		SetConfigOption("synchronous_standby_names", "", PGC_SIGHUP,
 						PGC_S_OVERRIDE);
 }
 
 /* is this the name of a member of this database? a server without a name has no members */
-static bool
-is_member(const char *name)
+bool
+howdah_is_members_name(const char *name)
 {
 	size_t		length = cluster_name != NULL ? strlen(cluster_name) : 0;
 

@@ -213,6 +213,14 @@ howdah_storage_function(Oid function)
 			refuse(level);
 }
 
+/* something of a user's is about to write, or to keep WAL, and is no statement */
+void
+howdah_storage_write(void)
+{
+	if (storage_level != NULL && *storage_level != STORAGE_LEFT)
+		refuse(*storage_level);
+}
+
 /*
  * object_access_hook: a name is looked up in a schema. A worker of a subscription
  * does so once before it writes to a table, and runs no statement. It tries again

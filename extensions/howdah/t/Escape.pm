@@ -8,7 +8,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 
 # Who makes attempts, each in the database "target", which the master user owns.
-my %password = (master => 'of the master', plain => 'of a plain user');
+my %password = (master => 'of the master', plain => 'of a plain user', mover => 'of a member of rds_replication');
 # What the suite itself connects as, and is known by in the server's log.
 my $me = 'howdah-escape-suite';
 
@@ -22,7 +22,8 @@ sub new
 	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\nccm.enabled = on\n"
 		  . "cron.database_name = 'target'\ncron.use_background_workers = on\nmax_worker_processes = 32\n"
 		  . "listen_addresses = '127.0.0.1'\nlog_connections = on\nautovacuum = off\nlog_statement = none\n"
-		  . "max_prepared_transactions = 2\nwal_level = logical\nmax_wal_senders = 2\n"
+		  . "max_prepared_transactions = 2\nwal_level = logical\nmax_wal_senders = 6\nhowdah.logical_slots = on\n"
+		  . "howdah.reserved_wal_senders = 2\nhowdah.reserved_replication_slots = 4\n"
 		  . qq(howdah.cluster = 'multi-az'\nhowdah.topology = '{"self":"m1","members":[{"name":"m1","id":"db-I1","instance":"shop-1","endpoint":"shop-1.local"}]}'\n));
 	my $self = bless { node => $node, dir => $dir }, $class;
 	$self->log_in_as_in_production;
@@ -32,8 +33,10 @@ sub new
 	$self->admin($_, slurp_file('bootstrap.sql')) for ('template1', 'postgres', 'rdsadmin');
 	$self->set_cache_management_up;
 	$self->have_drivers_answered;
+	$self->admin($_, slurp_file('slots.sql')) for ('template1', 'postgres'); # as internal/engine/postgres/slots.go does
 	$self->admin('postgres', "CREATE ROLE master LOGIN CREATEROLE CREATEDB PASSWORD '$password{master}';"
-		  . "CREATE ROLE plain LOGIN PASSWORD '$password{plain}'; GRANT rds_superuser TO master WITH ADMIN OPTION");
+		  . "CREATE ROLE plain LOGIN PASSWORD '$password{plain}'; GRANT rds_superuser TO master WITH ADMIN OPTION;"
+		  . "CREATE ROLE mover LOGIN PASSWORD '$password{mover}'; GRANT rds_replication TO mover; SELECT pg_create_physical_replication_slot('standby')");
 	$self->admin('postgres', "ALTER DATABASE $_ OWNER TO master") for ('postgres', 'template1');
 	$self->read_extensions;
 	$self->fresh;
@@ -155,7 +158,7 @@ SELECT DISTINCT 'an extension rests on ' || pg_describe_object(d.refclassid, d.r
 	WHERE NOT rolsuper AND d.deptype <> 'e' AND (d.refclassid, d.refobjid) NOT IN (SELECT classid, objid FROM member);
 \echo ====
 SELECT format('role %s', to_jsonb(r)) FROM pg_authid r
-	WHERE rolsuper OR rolreplication OR rolbypassrls OR rolname ~ '^(rds_|pg_)' OR rolname IN ('rdsadmin', 'rdsmon', 'rdsrepladmin', 'master', 'plain') ORDER BY 1;
+	WHERE rolsuper OR rolreplication OR rolbypassrls OR rolname ~ '^(rds_|pg_)' OR rolname IN ('rdsadmin', 'rdsmon', 'rdsrepladmin', 'master', 'plain', 'mover') ORDER BY 1;
 SELECT 'member ' || roleid::regrole || ' of ' || member::regrole || ' ' || admin_option FROM pg_auth_members
 	WHERE roleid::regrole::text ~ '^(rds|pg_)' AND roleid::regrole::text NOT IN ('pg_read_all_data', 'pg_write_all_data')
 		OR member::regrole::text ~ '^(rds|pg_)' ORDER BY 1;
@@ -170,12 +173,13 @@ SELECT 'file ' || name || ' ' || md5(pg_read_file(name)) FROM unnest(ARRAY['post
 \echo ====
 SET client_min_messages = error;
 SELECT format('DROP DATABASE %I WITH (FORCE)', datname) FROM pg_database WHERE datname NOT IN (:databases) \gexec
-DROP OWNED BY master, plain CASCADE;
+DROP OWNED BY master, plain, mover CASCADE;
 SELECT format('DROP OWNED BY %I CASCADE', rolname), format('DROP ROLE %I', rolname) FROM pg_roles WHERE rolname NOT IN (:roles) \gexec
 SELECT format('ALTER ROLE %I IN DATABASE %I RESET ALL', rolname, datname) FROM pg_db_role_setting
 	JOIN pg_roles r ON r.oid = setrole JOIN pg_database d ON d.oid = setdatabase \gexec
 ALTER ROLE master RESET ALL;
 ALTER ROLE plain RESET ALL;
+ALTER ROLE mover RESET ALL;
 ALTER DATABASE target RESET ALL;
 ALTER DATABASE target OWNER TO master;
 SELECT classid::regclass, pg_describe_object(classid, objid, 0) FROM pg_depend

@@ -7,6 +7,7 @@ import (
 
 	"howdah/internal/model/member"
 	"howdah/internal/model/param"
+	"howdah/internal/model/patroni"
 	"howdah/internal/model/spec"
 )
 
@@ -199,5 +200,28 @@ func TestARebootFindsTheNewestSettings(t *testing.T) {
 	in.Layout, in.Now = out.Layout, in.Now.Add(settingsWithin)
 	if out := Next(in); asked(out) != "db-1.m1" {
 		t.Errorf("one that hangs is what a reboot is for: %+v", out.Tasks)
+	}
+}
+
+// Standbys have copies of users' slots where the version can do that, whatever a group says of
+// hot_standby_feedback. A read replica has no copies of its source's.
+func TestSlotsSurviveFailovers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		want Database
+		on   bool
+	}{
+		"off":       {Database{Major: 17}, false},
+		"16":        {Database{Major: 16, LogicalSlots: true}, false},
+		"17":        {Database{Major: 17, LogicalSlots: true}, true},
+		"18":        {Database{Major: 18, LogicalSlots: true}, true},
+		"a replica": {Database{Major: 18, LogicalSlots: true, Upstream: &patroni.Upstream{}}, false},
+	} {
+		seat := Seat{Values: map[string]string{"hot_standby_feedback": "off"}}
+		got := memberParameters(c.want, seat, 8<<30)
+		feedback, synced := got["hot_standby_feedback"] == "on", got["sync_replication_slots"] == "on"
+		if feedback != c.on || synced != c.on {
+			t.Errorf("%s: hot_standby_feedback %q, sync_replication_slots %q", name, got["hot_standby_feedback"], got["sync_replication_slots"])
+		}
 	}
 }

@@ -34,6 +34,15 @@ type Notice struct {
 	// Unproved is the time in which nobody takes a lost primary's place, because it is not certain
 	// that nothing would be lost.
 	Unproved Spell `json:"unproved,omitzero"`
+	// Slots are users' logical slots of the member that writes.
+	Slots Slots `json:"slots,omitzero"`
+}
+
+// Slots says which logical slots users had last on the member that leads. Its report does not
+// outlive it: it says something else as soon as the member is a standby.
+type Slots struct {
+	Member string   `json:"member,omitempty"`
+	Names  []string `json:"names,omitempty"`
 }
 
 // waits reports whether something lasts that an event may have to tell of.
@@ -50,7 +59,8 @@ func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
 	last, _ := state.Load[Notice](w.cache, key) // one that does not decode is begun anew
 	_, revision, _ := w.cache.Raw(key)
 	next := last.Value
-	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), extensionNotes(d, out, last.Value, &next), w.outageNotes(d, out, &next), w.proofNotes(d, &next))
+	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), extensionNotes(d, out, last.Value, &next), w.outageNotes(d, out, &next),
+		w.proofNotes(d, &next), w.slotNotes(d, out.Layout, &next))
 	if reflect.DeepEqual(next, last.Value) {
 		return nil, nil
 	}
@@ -88,6 +98,39 @@ func (w *world) aloneNotes(d *database, out plan.Output, n *Notice) []note {
 func (w *world) standbyInSync(d *database) bool {
 	s := view.Sync(w.cache, d.Want.ID)
 	return len(s.Standbys) > 0 && s.Leader != "" && s.Leader == view.Leader(w.cache, d.Want.ID)
+}
+
+// slotNotes returns an event of the slots that the member which led last had, and the one that leads
+// now has not.
+func (w *world) slotNotes(d *database, layout plan.Layout, n *Notice) []note {
+	leader := view.Leader(w.cache, d.Want.ID)
+	at := slices.IndexFunc(layout.Members, func(m plan.Placed) bool { return m.Name == leader })
+	if leader == "" || at < 0 {
+		return nil
+	}
+	m := layout.Members[at]
+	r, err := state.Load[member.Report](w.cache, state.Report(m.Host, member.ID(d.Want.ID, m.Name)))
+	if err != nil || !r.Value.Ready || r.Value.InRecovery {
+		return nil
+	}
+	last, names := n.Slots, strings.Fields(r.Value.Slots)
+	if len(last.Names) == 0 && len(names) == 0 {
+		n.Slots = Slots{}
+		return nil
+	}
+	n.Slots = Slots{Member: m.Name, Names: names}
+	if last.Member == m.Name {
+		return nil
+	}
+	lost := slices.DeleteFunc(slices.Clone(last.Names), func(name string) bool { return slices.Contains(names, name) })
+	if len(lost) == 0 {
+		return nil
+	}
+	src := d.source()
+	if seat, ok := d.seatSource(m.Seat); ok && d.Cluster != nil {
+		src = seat
+	}
+	return []note{{src, "H022", []any{strings.Join(lost, ", ")}}}
 }
 
 // told has the problems that events tell of, the most urgent first. An agent reports only the most

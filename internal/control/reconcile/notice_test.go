@@ -252,3 +252,38 @@ func TestUrgencyCoversAllThatIsTold(t *testing.T) {
 		t.Error("two seats share a key")
 	}
 }
+
+// An event says which slots of users a failover lost: those that the new primary has no copies of.
+func TestSlotsThatAFailoverLost(t *testing.T) {
+	b := made(t, true)
+	slots := func(host, name string, slots ...string) {
+		t.Helper()
+		b.report(member.Report{
+			ID: member.ID(dbID, name), Host: host, Generation: b.assigned(host, name).Value.Generation, Timeline: 2, At: b.now,
+			Patroni: true, Postgres: true, Ready: true, OwnerSerial: b.assigned(host, name).Value.Owner.Serial, Slots: strings.Join(slots, " "),
+		})
+		b.gather()
+	}
+	messages := func() []string { return b.messages("-022") }
+	b.gather()
+	slots("a", "m1", "debezium", "moved", "survives")
+	slots("a", "m1", "debezium", "survives")
+	if got := messages(); len(got) != 0 {
+		t.Fatalf("without a failover: %q", got)
+	}
+	// What the old primary says as a standby does not matter.
+	b.same(patroni.LeaderKey(dbID), "m2")
+	b.obey()
+	slots("b", "m2", "survives")
+	want := []string{"orders: Logical replication slots were lost in the failover: debezium. Make them anew, and copy what their readers may have missed."}
+	if diff := cmp.Diff(want, messages()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	slots("b", "m2")
+	if got := messages(); len(got) != 1 {
+		t.Errorf("who drops a slot is told: %q", got)
+	}
+	if n, err := state.Load[Notice](b.cache, state.Notice(dbID)); err != nil || n.Value.Slots.Names != nil {
+		t.Errorf("kept %+v, %v", n.Value.Slots, err)
+	}
+}

@@ -30,6 +30,9 @@ type Facts struct {
 	Paused bool
 	// LostSlots lists the replication slots whose WAL was given up.
 	LostSlots []string
+	// Slots lists the logical slots, which are users', but for those that end with a session. A slot
+	// whose WAL was given up is not in the list.
+	Slots []string
 	// Waiting lists the commits that wait for synchronous standbys. Each has a name that no other
 	// commit has.
 	Waiting []string
@@ -61,6 +64,8 @@ SELECT r.recovery,
        ELSE coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp()), 0) END::float8,
   CASE WHEN r.recovery THEN pg_is_wal_replay_paused() ELSE false END,
   ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost'),
+  ARRAY(SELECT slot_name::text FROM pg_replication_slots
+    WHERE slot_type = 'logical' AND NOT temporary AND wal_status IS DISTINCT FROM 'lost' ORDER BY slot_name),
   ARRAY(SELECT concat_ws('/', pid, query_start, backend_xid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'),
   current_setting('shared_preload_libraries'),
   coalesce(current_setting('howdah.storage_full', true), ''),
@@ -72,7 +77,7 @@ func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	var f Facts
 	var position *string
 	var inserted, flushed string
-	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Waiting, &f.Libraries, &f.StorageFull, &f.Started)
+	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Slots, &f.Waiting, &f.Libraries, &f.StorageFull, &f.Started)
 	if err != nil {
 		return Facts{}, fmt.Errorf("observe server: %w", err)
 	}

@@ -25,6 +25,7 @@ import (
 	"howdah/internal/host/database/mark"
 	"howdah/internal/host/database/origin"
 	"howdah/internal/host/database/seed"
+	"howdah/internal/host/database/slots"
 	"howdah/internal/host/pace"
 	"howdah/internal/identity/certs"
 	"howdah/internal/model/member"
@@ -127,6 +128,7 @@ func (a *Host) parameters(as member.Assignment) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, as.Parameters)
 	maps.Copy(all, as.TopologySettings())
+	maps.Copy(all, slots.Settings(as))
 	all[spec.AgentSocketSetting] = a.exchangeSocket(as.ID)
 	if as.Archive != nil && a.engine != nil {
 		maps.Copy(all, spec.ArchiveParameters(a.engine.ArchiveCommand(backup.Place{Dir: a.backupDir(as.ID)})))

@@ -20,6 +20,9 @@ func (r *runner) Describe(report *member.Report) {
 		report.Ready, report.InRecovery, report.Streaming = true, s.Facts.InRecovery, s.Facts.Streaming
 		report.Timeline, report.LSN, report.LagSeconds = s.Facts.Timeline, s.Facts.LSN, s.Facts.LagSeconds
 		report.Paused, report.Cache = s.Facts.Paused, r.warmth.Last()
+		if !s.Facts.InRecovery {
+			report.Slots = strings.Join(s.Facts.Slots, " ")
+		}
 		report.OwnerSerial, report.StorageBytes = s.OwnerSerial, s.Size
 		report.Authority, report.CertUntil = s.Shown.Authority, s.Shown.Until
 	}

@@ -19,6 +19,7 @@ import (
 	"howdah/internal/host/database/keys"
 	"howdah/internal/host/database/origin"
 	"howdah/internal/host/database/probe"
+	"howdah/internal/host/database/slots"
 	"howdah/internal/host/database/spare"
 	"howdah/internal/host/database/walahead"
 	"howdah/internal/host/database/warmth"
@@ -49,6 +50,7 @@ type runner struct {
 	probe  *probe.Prober
 	warmth *warmth.Keeper
 	driver *drivers.Keeper
+	slots  *slots.Keeper
 	wal    *walahead.Reader
 	leases *watchdog.Lease
 	logs   *logKeeper
@@ -92,6 +94,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 	r.probe, r.logs = probe.New(a.Agent, m.ID), newLogKeeper(a.logDir(m.ID), m.Log)
 	r.warmth = warmth.New(a.Agent, m.ID, r.probe, &a.warming)
 	r.driver = drivers.New(a.Agent, m.ID, r.probe)
+	r.slots = slots.New(a.Agent, m.ID, r.probe)
 	r.wal = &walahead.Reader{Agent: a.Agent, Member: m.ID, DataDir: r.dataDir, Probe: r.probe}
 	r.leases = &watchdog.Lease{Agent: a.Agent, Patience: a.leasePatience, Tell: func(p proc.Process, look watchdog.LeaseLook) {
 		r.Do(func(context.Context) { r.endHung(p, look) })
@@ -114,7 +117,7 @@ func newRunner(a *Host, m *agent.Member) *runner {
 
 // Beside are those who look at the database.
 func (r *runner) Beside() []func(context.Context) {
-	return []func(context.Context){r.probe.Run, r.warmth.Run, r.driver.Run, r.wal.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run, r.unbar, r.answerExchange}
+	return []func(context.Context){r.probe.Run, r.warmth.Run, r.driver.Run, r.slots.Run, r.wal.Run, r.leases.Run, r.hangs.Run, r.logs.run, r.archiver.prepare, r.archiver.watch.Run, r.unbar, r.answerExchange}
 }
 
 // Told has a configuration rendered that says something else, and started at once what

@@ -75,6 +75,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H007": {"low storage", "The disk of host %s is nearly full: the primary leaves it if a standby with room on its disk is in sync."},
 		"H009": {"maintenance", "The server certificate is replaced by one of authority %s, without a restart unless one was asked for."},
 		"H011": {"failure", "PostgreSQL on host %s hangs: %s. It is replaced if a standby in sync can take over."},
+		"H022": {"failover", "Logical replication slots were lost in the failover: %s. Make them anew, and copy what their readers may have missed."},
 		"H012": {"failure", "Nobody is promoted in place of the primary, so that no acknowledged write is lost: %s. howdah status says what helps."},
 		"H013": {"notification", "The operation %s takes longer than it should, and goes on: howdah operations show %s"},
 		"H014": {"failure", "No backup was made: %s. howdah operations show %s says more."},

@@ -1,7 +1,7 @@
 package extension
 
 // bareLibraries lists the libraries that come without an extension.
-var bareLibraries = []string{"auto_explain"}
+var bareLibraries = []string{"auto_explain", "wal2json"}
 
 // contrib lists what comes with PostgreSQL.
 var contrib = []Extension{
@@ -104,6 +104,6 @@ var packaged = []Extension{
 	{Name: "semver", For: "semantic versions", Package: "postgresql-N-semver", Version: "0.32.0"},
 	{Name: "tds_fdw", For: "tables of SQL Server and Sybase", Package: "postgresql-N-tds-fdw", Version: "2.0.3"},
 	{Name: "vector", For: "vectors and nearest neighbours (pgvector)", Package: "postgresql-N-pgvector", Source: "pgvector"},
-	{Name: "wal2json", For: "logical decoding as JSON: an output plugin, no extension", Package: "postgresql-N-wal2json", Version: "2.5",
-		Refused: "it is a plugin of logical slots, and users cannot make slots in this version: that takes the attribute REPLICATION, with which one also copies all files of the instance"},
+	{Name: "wal2json", For: "logical decoding as JSON: an output plugin, no extension", Package: "postgresql-N-wal2json", Version: "2.5", Library: "wal2json",
+		Note: "no `CREATE EXTENSION`: name it as the plugin of a [logical slot](logical-replication.md)"},
 }

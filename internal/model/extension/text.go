@@ -67,7 +67,7 @@ func Guide() string {
 	b.WriteString(guideIntro)
 	b.WriteString("## To be installed\n| extension | for | Debian package | in Debian 12 | preload | note |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, e := range all {
-		if e.Creatable() && e.Package != "" {
+		if e.Refused == "" && e.Package != "" {
 			from := "`" + e.Package + "`"
 			if e.Source != "" {
 				from += ", or built of a later Debian's `" + e.Source + "`"

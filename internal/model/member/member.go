@@ -250,6 +250,9 @@ type Report struct {
 	// Paused says that a replica receives WAL and has stopped replaying it.
 	Paused bool `json:"paused,omitempty"`
 
+	// Slots has the names of users' logical replication slots on a primary, separated by spaces.
+	Slots string `json:"slots,omitempty"`
+
 	OwnerSerial int64 `json:"owner_serial,omitempty"` // of the owner that exists in the database
 
 	// Authority signed the certificate that the server showed at the newest login. CertUntil is
