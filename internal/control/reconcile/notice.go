@@ -239,7 +239,7 @@ func extensionNotes(d *database, out plan.Output, last Notice, n *Notice) []note
 			continue
 		}
 		if n.Told = append(n.Told, string(kind)); !slices.Contains(last.Told, string(kind)) {
-			notes = append(notes, note{d.source(), "H022", []any{out.Problems[at].Text}})
+			notes = append(notes, note{d.source(), "H023", []any{out.Problems[at].Text}})
 		}
 	}
 	slices.Sort(n.Told)

@@ -214,17 +214,17 @@ func TestEventsOfExtensionsThatDiffer(t *testing.T) {
 	has("b", "3.3.2")
 	b.expect("alike")
 	has("a", "3.5.0")
-	b.expect("one is newer", "H022")
+	b.expect("one is newer", "H023")
 	b.problem("a", "m1", member.StorageFull, nil)
 	b.expect("another problem", "0007")
 	has("b", "")
-	b.expect("one has none", "H022")
+	b.expect("one has none", "H023")
 	has("b", "3.4.0")
-	b.expect("versions differ again", "H022")
+	b.expect("versions differ again", "H023")
 	has("b", "3.5.0")
 	b.expect("alike again")
 	has("b", "3.3.2")
-	b.expect("a package went back", "H022")
+	b.expect("a package went back", "H023")
 }
 
 func TestADamagedNoticeIsBegunAnew(t *testing.T) {
