@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"howdah/internal/engine/postgres"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/rig"
 )
 
@@ -179,6 +180,7 @@ func TestAFrozenPatroniIsReplaced(t *testing.T) {
 
 // Patroni of the standby is frozen. It is started again, and costs no failover.
 func TestAFrozenPatroniOfAStandbyIsMended(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	id := s.given("orders", true)
 	w := s.writing("orders")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"howdah/internal/testkit"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/rig"
 )
 
@@ -61,6 +62,7 @@ func TestADiskThatHangs(t *testing.T) {
 
 // If nobody can take over from a disk that hangs, that is told, and nothing is killed.
 func TestADiskThatHangsUnderTheOnlyMember(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, func(o *rig.Options) {
 		for _, zone := range rig.Zones {
 			mountFreezable(t, smallDisk(o.Dir, zone))

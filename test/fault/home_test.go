@@ -161,6 +161,7 @@ func TestALostHomeAndNobodyServes(t *testing.T) {
 // The old primary's host stood still at the failover. It goes on when the home was restored, and in
 // that home it is the primary. It must not become the primary again.
 func TestALostHomeAndAPrimaryThatStoodStill(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	id := s.given("orders", true)
 	w := s.writing("orders")

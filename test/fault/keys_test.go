@@ -30,6 +30,7 @@ import (
 	"howdah/internal/model/patroni"
 	"howdah/internal/state"
 	"howdah/internal/state/etcd"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/rig"
 )
 
@@ -169,6 +170,7 @@ func TestAReplicasKeyOpensItsSourceWhileItFollows(t *testing.T) {
 // A home of an older release, whose members show their hosts' keys, is moved over. Nobody is
 // replaced for that, and nobody's writes end.
 func TestMembersAreMovedToTheirOwnKeys(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	id := s.given("orders", true)
 	s.must(s.rig.Replica(s.Context(), "orders-read", "orders", false), "make a read replica")

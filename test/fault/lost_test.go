@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/rig"
 )
 
@@ -21,6 +22,7 @@ func TestAFrozenPrimaryIsReplaced(t *testing.T) {
 // The same happens if nobody may change the kernel's rules. The standby's host ends the WAL
 // receiver instead, and the standby's own Patroni does not bring it back.
 func TestAFrozenPrimaryOfAnOrdinaryUserIsReplaced(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, func(o *rig.Options) { o.User = &rig.Account{UID: 65534, GID: 65534} })
 	s.replacesAFrozenPrimary(20 * time.Second)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"howdah/api/rds"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/pgversion"
 	"howdah/internal/testkit/rig"
 )
@@ -22,6 +23,7 @@ const pausesVariable = "HOWDAH_TEST_PAUSES"
 // stalls. However many do, each failover that is asked for comes to its end, with a changed
 // parameter that a restart takes over, and nothing is lost.
 func TestFailoversAmongPauses(t *testing.T) {
+	depth.Deep(t)
 	length := 20 * time.Second
 	if text := os.Getenv(pausesVariable); text != "" {
 		var err error

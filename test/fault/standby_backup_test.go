@@ -8,11 +8,13 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/model/backup"
 	"howdah/internal/state"
+	"howdah/internal/testkit/depth"
 )
 
 // The primary is killed while the files of its standby are copied, so that these are of two branches.
 // The snapshot is made all the same, and what is restored of it has what was acknowledged before.
 func TestAStandbyIsPromotedWhileItIsBackedUp(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	s.repository()
 	s.must(s.rig.AskWith(s.Context(), "orders", func(in *rds.CreateDBInstanceMessage) {
