@@ -36,10 +36,10 @@ func (f *fleet) ready(arms []*arm) {
 	f.settled()
 }
 
-// wrote notes when an arm did something again after something happened, as soon as it has.
-func (f *fleet) wrote(a *arm, happened time.Time) error {
-	// What was on its way does not count.
-	done, err := a.doneAfter(happened.Add(100 * time.Millisecond))
+// wrote notes when an arm did something again after something happened, as soon as it has. What it says in
+// the time that is left to it was on its way.
+func (f *fleet) wrote(a *arm, happened time.Time, left time.Duration) error {
+	done, err := a.doneAfter(happened.Add(left))
 	if err == nil {
 		a.took = append(a.took, done.Sub(happened))
 		f.Logf("%s: %d, after %.2f s", a.database, len(a.took), done.Sub(happened).Seconds())
@@ -58,7 +58,7 @@ func (f *fleet) failovers(l language, command []string, times int) {
 		f.must(m.KillPostgres())
 		killed := time.Now()
 		for _, a := range arms {
-			testkit.Eventually(f.T, patience.For(time.Minute), func() error { return f.wrote(a, killed) })
+			testkit.Eventually(f.T, patience.For(time.Minute), func() error { return f.wrote(a, killed, 100*time.Millisecond) })
 		}
 	}
 	f.finish(arms)

@@ -47,7 +47,7 @@ func TestFrozen(t *testing.T) {
 				frozen := time.Now()
 				f.must(err)
 				for _, a := range arms {
-					testkit.Eventually(f.T, patience.For(frozenFor), func() error { return f.wrote(a, frozen) })
+					testkit.Eventually(f.T, patience.For(frozenFor), func() error { return f.wrote(a, frozen, time.Second) })
 					f.Logf("%s: a statement failed after %.2f s", a.database, a.failedAfter(frozen).Seconds())
 				}
 				f.must(thaw())

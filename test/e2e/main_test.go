@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"howdah/internal/testkit/pgtest"
 )
 
 // binary is the program that all of these tests use.
@@ -29,6 +31,10 @@ func run(m *testing.M) int {
 	build := exec.Command("go", "build", "-o", binary, "howdah/cmd/howdah")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	if err := pgtest.UsePrograms(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	syscall.Umask(0o077)

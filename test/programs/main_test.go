@@ -20,6 +20,7 @@ import (
 	"howdah/api/rds"
 	"howdah/internal/testkit"
 	"howdah/internal/testkit/patience"
+	"howdah/internal/testkit/pgtest"
 	"howdah/internal/testkit/rig"
 )
 
@@ -40,6 +41,9 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
+	if err := pgtest.UsePrograms(); err != nil {
+		return 1, err
+	}
 	dir, err := os.MkdirTemp("", "howdah-programs-")
 	if err != nil {
 		return 1, err

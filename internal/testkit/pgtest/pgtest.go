@@ -48,6 +48,16 @@ type Options struct {
 	Settings string      // more lines of postgresql.conf
 }
 
+// UsePrograms puts the programs of the version that tests use first in the PATH, for scripts and tests that
+// run psql or pg_dump by name: those of an older release refuse to dump. Call it before any test.
+func UsePrograms() error {
+	install, err := postgres.Find(pgversion.Major())
+	if err != nil {
+		return err
+	}
+	return os.Setenv("PATH", install.BinDir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
 // Start makes a cluster with the database rdsadmin and the superuser rdsmon, and starts a server on
 // it.
 func Start(t testing.TB, o Options) *Server {
