@@ -39,6 +39,7 @@ type Cache struct {
 	revision int64              // guarded by mu: all changes up to here are in values
 	moved    chan struct{}      // guarded by mu: closed and replaced when revision grows
 	stream   string             // guarded by mu: names the connection of the watches
+	heard    time.Time          // guarded by mu: see Heard
 
 	listeners []func(keys []string)
 }
@@ -130,7 +131,7 @@ func (c *Cache) follow(ctx context.Context, revision int64) error {
 			}
 			heard = time.Now()
 			reached[b.watch] = max(reached[b.watch], upTo(b.answer))
-			c.apply(b.answer.Events, slices.Min(reached))
+			c.apply(b.answer.Events, slices.Min(reached), heard)
 		case <-pulse.C:
 			// Time in which this process itself stood still does not count.
 			if stall := time.Since(ticked) - pulseEvery; stall > pulseEvery/2 {
@@ -145,6 +146,14 @@ func (c *Cache) follow(ctx context.Context, revision int64) error {
 			}
 		}
 	}
+}
+
+// Heard returns when etcd said last how far it is: what can be read now was so then, or has become so
+// since. While etcd answers, that is about a second ago at most. It is zero before anything was read.
+func (c *Cache) Heard() time.Time {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.heard
 }
 
 // upTo returns the revision up to which a watch has told everything with this answer. A watch that
@@ -215,6 +224,7 @@ func (c *Cache) load(ctx context.Context, patience time.Duration) (int64, error)
 	for i, prefix := range c.prefixes {
 		ops[i] = clientv3.OpGet(prefix, clientv3.WithPrefix())
 	}
+	asked := time.Now()
 	answer, err := c.client.Txn(ctx).Then(ops...).Commit()
 	if err != nil {
 		return 0, fmt.Errorf("load state: %w", err)
@@ -239,6 +249,7 @@ func (c *Cache) load(ctx context.Context, patience time.Duration) (int64, error)
 		}
 	}
 	c.buckets = buckets
+	c.heard = asked
 	c.advance(answer.Header.Revision)
 	c.mu.Unlock()
 	c.tell(changed)
@@ -273,9 +284,10 @@ func differences(before, after map[string]*bucket) []string {
 	return keys
 }
 
-func (c *Cache) apply(events []*clientv3.Event, revision int64) {
+func (c *Cache) apply(events []*clientv3.Event, revision int64, heard time.Time) {
 	keys := make([]string, 0, len(events))
 	c.mu.Lock()
+	c.heard = heard
 	c.changes++
 	for _, e := range events {
 		key := string(e.Kv.Key)

@@ -1,6 +1,7 @@
 // Package drivers has the servers of a cluster answer what AWS's drivers ask: which instances there
 // are, and which of them writes. A primary is given the functions, in every database. Every member's
-// server is told, once a second, what etcd says of the others. The primary of an instance that was made
+// server is told what etcd says of the others: as soon as it changes, and else every two seconds, as a
+// word holds for five. A watch says it, so that members at rest read nothing. The primary of an instance that was made
 // of a cluster's data loses what has drivers take it for one. Nothing of it is needed for the database
 // to work, so nothing waits for it.
 package drivers
@@ -10,26 +11,26 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
 	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/host/database/visitor"
-	"howdah/internal/host/pace"
 	"howdah/internal/model/member"
-	"howdah/internal/model/patroni"
-	"howdah/internal/state"
 )
 
 const (
-	// every is how often a server is told. What it is told holds for five seconds (drivers.sql).
+	// every is how often a member is looked at.
 	every = time.Second
+	// beat is how often a server is told what has not changed. What it is told holds for five seconds
+	// (drivers.sql), and may be a second old by then: see state.Cache.Heard.
+	beat = 2 * time.Second
 	// within is how long an answer is waited for.
 	within = 5 * time.Second
 	// againEvery is how often it looks for databases that do not answer yet.
@@ -48,9 +49,11 @@ type Keeper struct {
 
 	// All below belongs to the goroutine of Run.
 	conn  *pgx.Conn // as rdsadmin, on the platform's database
+	sight *sight    // of the cluster; nil: it belongs to none, or etcd is not connected
 	seen  member.Seen
-	again time.Time // when it looks for databases next
-	plain bool      // it is the primary of an instance, and answers drivers nothing
+	told  member.Seen // what the server was told; zero: nothing
+	again time.Time   // when it looks for databases next
+	plain bool        // it is the primary of an instance, and answers drivers nothing
 	visit visitor.Visitor
 	wrong string // what was told in the log last
 }
@@ -63,16 +66,20 @@ func New(a *agent.Agent, id string, p *probe.Prober) *Keeper {
 // Run sees to it until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	defer k.drop()
-	for pace.Sleep(ctx, every) {
+	defer k.close()
+	for k.wait(ctx) {
 		target, sight := k.probe.Target(), k.probe.Last()
 		if target.Topology == nil && isInstance(target) && sight.Ready && !sight.Facts.InRecovery {
+			k.close()
 			k.complain(ctx, k.forget(ctx, target))
 			continue
 		}
 		k.plain = false
 		if target.Topology == nil || !sight.Ready {
 			k.drop()
-			k.again = time.Time{}
+			if k.again = (time.Time{}); target.Topology == nil {
+				k.close()
+			}
 			continue
 		}
 		err := k.tell(ctx, target)
@@ -97,11 +104,13 @@ func (k *Keeper) complain(ctx context.Context, err error) {
 	k.wrong = text
 }
 
+// drop ends the session. The next server may have been told nothing.
 func (k *Keeper) drop() {
 	if k.conn != nil {
 		visitor.HangUp(k.conn)
 		k.conn = nil
 	}
+	k.told = member.Seen{}
 }
 
 // isInstance reports whether a member's database is an instance, and no cluster. A control plane of an
@@ -151,17 +160,12 @@ func (k *Keeper) forget(ctx context.Context, target member.Assignment) (err erro
 
 // tell tells the server what etcd says. While etcd does not answer, the server goes by what it knows
 // itself. On a primary, the first look makes what is called here.
-func (k *Keeper) tell(ctx context.Context, target member.Assignment) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
+func (k *Keeper) tell(whole context.Context, target member.Assignment) error {
+	ctx, cancel := context.WithTimeout(whole, within)
 	defer cancel()
-	if err := k.look(ctx, target.Scope); err != nil {
+	news := k.look(whole, target.Scope)
+	if err := k.connect(ctx, target); err != nil || !news {
 		return err
-	}
-	if err := k.connect(ctx, target); err != nil {
-		return err
-	}
-	if k.seen.At.IsZero() {
-		return nil // etcd is not connected yet
 	}
 	err := postgres.SetSeen(ctx, k.conn, k.seen)
 	if errors.Is(err, postgres.ErrNoTopology) {
@@ -169,33 +173,40 @@ func (k *Keeper) tell(ctx context.Context, target member.Assignment) error {
 	}
 	if err != nil {
 		k.drop()
+		return err
 	}
-	return err
+	k.told = k.seen
+	return nil
 }
 
-// look reads who leads, and who runs.
-func (k *Keeper) look(ctx context.Context, scope string) error {
-	if k.agent.Store == nil {
-		return nil
+// look takes what the watch knows, and reports whether the server has to be told.
+func (k *Keeper) look(ctx context.Context, scope string) bool {
+	if k.sight == nil && k.agent.Store != nil {
+		k.sight = watch(ctx, k.agent.Store.Client, k.agent.Log, scope)
 	}
-	ctx, cancel := state.Within(ctx)
-	defer cancel()
-	answer, err := k.agent.Store.Client.Txn(ctx).Then(
-		clientv3.OpGet(patroni.LeaderKey(scope)), clientv3.OpGet(patroni.MembersPrefix(scope), clientv3.WithPrefix())).Commit()
-	if err != nil {
-		return fmt.Errorf("read who belongs to %s: %w", scope, err)
+	if k.sight == nil {
+		return false
 	}
-	leader, running := "", []string{}
-	for _, kv := range answer.Responses[0].GetResponseRange().Kvs {
-		leader = patroni.MemberName(string(kv.Value))
+	leader, running, at := k.sight.now()
+	if at.IsZero() || !at.After(k.seen.At) {
+		return false // etcd has said nothing since
 	}
-	for _, kv := range answer.Responses[1].GetResponseRange().Kvs {
-		if m, err := patroni.ParseMember(kv.Value); err == nil && m.State == "running" {
-			running = append(running, patroni.MemberName(state.Tail(string(kv.Key), patroni.MembersPrefix(scope))))
+	k.seen = next(k.seen, leader, running, at.UTC())
+	return k.told.At.IsZero() || at.Sub(k.told.At) >= beat || leader != k.told.Leader || !sameTimes(k.seen, k.told, running)
+}
+
+// sameTimes reports whether those that run now are those that ran when the server was told last.
+func sameTimes(now, told member.Seen, running []string) bool {
+	ran := 0
+	for name, at := range told.Members {
+		if at.Equal(told.At) {
+			ran++
+			if !slices.Contains(running, name) {
+				return false
+			}
 		}
 	}
-	k.seen = next(k.seen, leader, running, time.Now().UTC())
-	return nil
+	return ran == len(running) && now.Writer == told.Writer
 }
 
 // next is what is seen after a look.
@@ -210,6 +221,31 @@ func next(before member.Seen, leader string, running []string, now time.Time) me
 		s.Writer, s.WriterAt = leader, now
 	}
 	return s
+}
+
+// wait waits for the next look: what changes in the cluster does not wait. It is false when ctx ends.
+func (k *Keeper) wait(ctx context.Context) bool {
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	var changed <-chan struct{}
+	if k.sight != nil {
+		changed = k.sight.changed
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-timer.C:
+	}
+	return ctx.Err() == nil
+}
+
+// close ends the watch.
+func (k *Keeper) close() {
+	if k.sight != nil {
+		k.sight.close()
+		k.sight = nil
+	}
 }
 
 // connect keeps a session in the platform's database.
@@ -274,7 +310,7 @@ func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, 
 
 // manners are the settings of the agent's sessions. Nothing waits long there: neither for locks, nor for
 // answers, nor for standbys. What is made there is made again by the next primary, if that has not
-// received it. What is said once a second stays out of the log, whatever users log, and whichever
+// received it. What is said every two seconds stays out of the log, whatever users log, and whichever
 // library logs it: where it is not loaded, nobody reads its settings.
 var manners = map[string]string{
 	"search_path": "pg_catalog", "lock_timeout": "100ms", "statement_timeout": "5s", "synchronous_commit": "local",
