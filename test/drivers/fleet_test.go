@@ -174,6 +174,16 @@ func inZone(f *fleet) {
 func (f *fleet) settled() {
 	f.Helper()
 	testkit.Eventually(f.T, patience.For(time.Minute), func() error { return f.rig.InSync(f.Context(), f.database, 2) })
+	// Patroni lists for a moment those that were in sync before the failover. A primary that dies while
+	// its predecessor is not back is a second fault.
+	testkit.Eventually(f.T, patience.For(time.Minute), func() error {
+		writer, _ := f.leader()
+		n, err := f.askInstance(writer, "SELECT count(*)::text FROM pg_stat_replication WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')")
+		if err == nil && n != "2" {
+			err = fmt.Errorf("commits on %s may be confirmed by %s members", writer, n)
+		}
+		return err
+	})
 	for _, instance := range f.instances {
 		testkit.Eventually(f.T, patience.For(time.Minute), func() error {
 			all, err := f.askInstance(instance, f.knows)
