@@ -15,14 +15,11 @@ import (
 // program with the plain driver, at the writer endpoint, runs beside it.
 func TestDrivers(t *testing.T) {
 	f := begin(t, aurora, func(*rig.Options) {}, inHosts)
-	f.must(f.rig.Call(f.Context(), "ModifyDBCluster", &rds.ModifyDBClusterMessage{
-		DBClusterIdentifier: new("shop"), EnableIAMDatabaseAuthentication: new(true), ApplyImmediately: new(true),
-	}, &rds.ModifyDBClusterResult{}))
-	f.exec("postgres", "CREATE ROLE jane LOGIN", "GRANT rds_iam TO jane")
+	f.takeTokens()
 	f.eachLanguage(func(f *fleet, l language, command []string) {
 		f.knowsItself(l, command)
 		f.splits(l, command)
-		if l.iam != "" {
+		if !l.iamInZone {
 			f.token(l, command)
 		}
 		f.failovers(l, command, times(f, 10))
@@ -33,10 +30,12 @@ func TestDrivers(t *testing.T) {
 // wrapper makes other names of these. All of them are in the certificates, which the programs verify.
 func TestMultiAZByNames(t *testing.T) {
 	f := begin(t, multiAZ, func(o *rig.Options) { o.Serve = []string{"--dns-zone", zoneName} }, inZone)
+	f.takeTokens()
 	f.eachLanguage(func(f *fleet, l language, command []string) {
 		f.knowsItself(l, command)
 		f.findsTheDialect(l, command)
 		f.splits(l, command)
+		f.token(l, command)
 		f.failovers(l, command, min(times(f, 3), 3))
 	})
 }
@@ -94,6 +93,15 @@ func (f *fleet) splits(l language, command []string) {
 	if len(got) != 3 || got[0] != writer || got[1] == writer || got[2] != writer {
 		f.Errorf("writing, reading and writing lead to %q, and %s writes", got, writer)
 	}
+}
+
+// takeTokens has the cluster take tokens, of jane.
+func (f *fleet) takeTokens() {
+	f.Helper()
+	f.must(f.rig.Call(f.Context(), "ModifyDBCluster", &rds.ModifyDBClusterMessage{
+		DBClusterIdentifier: new("shop"), EnableIAMDatabaseAuthentication: new(true), ApplyImmediately: new(true),
+	}, &rds.ModifyDBClusterResult{}))
+	f.exec("postgres", "CREATE ROLE jane LOGIN", "GRANT rds_iam TO jane")
 }
 
 // token: the plugin makes a token of the environment's access key.

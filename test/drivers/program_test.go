@@ -34,7 +34,8 @@ type language struct {
 	monitor         string // host monitoring alone
 	watch           string // its settings, so that it looks soon
 	multiAZ         string // the dialect of Multi-AZ DB clusters
-	iam             string // "": it takes only hosts of RDS's own domain
+	iam             string
+	iamInZone       bool // it takes hosts of RDS's own form alone, as names of a zone can be made to look
 }
 
 var languages = []language{
@@ -45,7 +46,7 @@ var languages = []language{
 	},
 	{
 		name: "python", command: python, failover: "failover_v2,host_monitoring_v2", split: "read_write_splitting,failover_v2,host_monitoring_v2",
-		detects: "failover_v2,host_monitoring_v2", unwatched: "failover_v2", monitor: "host_monitoring_v2", multiAZ: "multi-az-pg",
+		detects: "failover_v2,host_monitoring_v2", unwatched: "failover_v2", iam: "iam,failover_v2", iamInZone: true, monitor: "host_monitoring_v2", multiAZ: "multi-az-pg",
 		watch: "failure_detection_time_ms=1000;failure_detection_interval_ms=500;failure_detection_count=3;monitoring-connect_timeout=1;monitoring-socket_timeout=1",
 	},
 	{

@@ -28,7 +28,8 @@ def connect():
         RdsUtils.set_prepare_host_func(lambda host: host.replace(os.environ["DB_ZONE"], "rds.amazonaws.com"))
     more = {}
     if "DB_IAM_HOST" in os.environ:
-        more = {"iam_host": os.environ["DB_IAM_HOST"], "iam_region": os.environ["AWS_REGION"], "sslmode": "require"}
+        more = {"iam_host": os.environ["DB_IAM_HOST"], "iam_region": os.environ["AWS_REGION"]}
+        where.setdefault("sslmode", "require")
     if os.environ["DB_DIALECT"]:
         more["wrapper_dialect"] = os.environ["DB_DIALECT"]
     for setting in filter(None, os.environ.get("DB_MORE", "").split(";")):
