@@ -92,6 +92,7 @@ extern Datum howdah_connect(PG_FUNCTION_ARGS);
 
 /* subscription.c */
 extern void howdah_subscription_init(void);
+extern void howdah_heritage_init(void);
 
 /* login.c */
 extern void howdah_login_init(void);

@@ -128,6 +128,7 @@ func (a *Host) parameters(as member.Assignment) map[string]string {
 	maps.Copy(all, as.Parameters)
 	maps.Copy(all, as.TopologySettings())
 	all[spec.AgentSocketSetting] = a.exchangeSocket(as.ID)
+	all[spec.DatabaseSetting] = as.Scope
 	if as.Archive != nil && a.engine != nil {
 		maps.Copy(all, spec.ArchiveParameters(a.engine.ArchiveCommand(backup.Place{Dir: a.backupDir(as.ID)})))
 	}

@@ -21,6 +21,7 @@ func (r *runner) Describe(report *member.Report) {
 		report.Timeline, report.LSN, report.LagSeconds = s.Facts.Timeline, s.Facts.LSN, s.Facts.LagSeconds
 		report.Paused, report.Cache = s.Facts.Paused, r.warmth.Last()
 		report.OwnerSerial, report.StorageBytes = s.OwnerSerial, s.Size
+		report.DisabledSubscriptions = s.Heritage.Disabled
 		report.Authority, report.CertUntil = s.Shown.Authority, s.Shown.Until
 	}
 	report.Restoring = r.origin.Restoring()
