@@ -238,6 +238,69 @@ INSERT INTO cron.job VALUES (1, '* * * * *', 'ALTER ROLE master SUPERUSER', 'loc
 CREATE EXTENSION pg_cron;
 -- sees: schema "cron" already exists
 
+-- attempt: a role that goes, and leaves jobs of which pg_cron ends
+-- needs: pg_cron
+-- as: master
+CREATE EXTENSION pg_cron;
+CREATE ROLE leaver;
+GRANT rds_superuser TO leaver;
+GRANT leaver TO master;
+SET ROLE leaver;
+SELECT cron.schedule('his', '* * * * *', 'SELECT 1') > 0 AS scheduled;
+RESET ROLE;
+CREATE SCHEMA evil_cron;
+CREATE OPERATOR evil_cron.= (LEFTARG = text, RIGHTARG = text, FUNCTION = textne);
+SET search_path = evil_cron, pg_catalog;
+DROP ROLE leaver;
+DROP ROLE IF EXISTS nobody_at_all, leaver;
+ALTER ROLE leaver RENAME TO gone;
+RESET search_path;
+SET ROLE leaver;
+SELECT count(cron.unschedule(jobid)) AS ended FROM cron.job;
+RESET ROLE;
+DROP ROLE leaver;
+SELECT 'left ' || count(*) FROM pg_roles WHERE rolname = 'leaver';
+-- sees: role "leaver" cannot be dropped because it has jobs of pg_cron
+-- sees: role "leaver" cannot be renamed because it has jobs of pg_cron
+-- sees: left 0
+
+-- attempt: jobs of others, by who may only use pg_cron
+-- needs: pg_cron
+-- as: master
+CREATE EXTENSION pg_cron;
+GRANT USAGE ON SCHEMA cron TO plain;
+REVOKE pg_write_all_data FROM plain;
+SELECT cron.schedule('hers', '* * * * *', 'SELECT 1') > 0 AS scheduled;
+SELECT 'her job is ' || jobid FROM cron.job;
+-- as: plain
+DO $$ BEGIN FOR i IN 1..50 LOOP BEGIN PERFORM cron.unschedule(i); EXCEPTION WHEN others THEN RAISE NOTICE '%', sqlerrm; END; END LOOP; END $$;
+SELECT cron.unschedule('hers');
+-- as: master
+SELECT 'still ' || command FROM cron.job;
+-- sees: permission denied for table job
+-- sees: still SELECT 1
+
+-- attempt: locks that pg_cron waits for
+-- needs: pg_cron
+-- as: master
+CREATE EXTENSION pg_cron;
+GRANT USAGE ON SCHEMA cron TO plain;
+-- as: plain
+BEGIN;
+LOCK TABLE cron.job_run_details;
+ROLLBACK;
+BEGIN;
+LOCK TABLE cron.job_run_details IN SHARE MODE;
+ROLLBACK;
+CREATE TEMP VIEW runs AS SELECT * FROM cron.job_run_details;
+BEGIN;
+LOCK TABLE runs;
+ROLLBACK;
+DELETE FROM cron.job_run_details WHERE false RETURNING 'tidied';
+DROP VIEW runs;
+-- sees: permission denied to lock table "job_run_details"
+-- sees: permission denied to lock view "runs"
+
 -- attempt: the drop of pg_cron lends no rights
 -- needs: pg_cron
 -- as: master

@@ -14,7 +14,8 @@
  * from inside of a server (login.c). What holds for all users is that no cancel
  * makes a commit look safer than it is (commit.c), and that nobody but a member
  * of the database confirms one (standby.c), and that a database does not take
- * more storage than it was given (storage.c). For what users may have done
+ * more storage than it was given (storage.c). Subscriptions that came with the data
+ * of another database wait until they are disabled (heritage.c). For what users may have done
  * outside of the database there is the agent of the host (agent.c): exports and
  * imports (s3.c). They read the server's log, and no other file (log.c).
  *
@@ -108,6 +109,7 @@ _PG_init(void)
 	howdah_standby_init();
 	howdah_login_init();
 	howdah_subscription_init();
+	howdah_heritage_init();
 	howdah_storage_init();
 	howdah_catalog_write_init();
 	howdah_slot_init();

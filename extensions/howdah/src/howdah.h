@@ -97,6 +97,10 @@ extern Datum howdah_connect(PG_FUNCTION_ARGS);
 
 /* subscription.c */
 extern void howdah_subscription_init(void);
+extern void howdah_heritage_init(void);
+
+/* cron.c */
+extern void howdah_check_no_jobs(const char *role, const char *action);
 
 /* login.c */
 extern void howdah_login_init(void);

@@ -9,6 +9,11 @@
  * LOCK pg_roles they would lock pg_authid, and stop all logins (see catalog.c).
  * That is refused, for views of users on top of such views too.
  *
+ * The same goes for tables of extensions that the platform keeps for all users:
+ * pg_cron lets everybody delete from its table of runs, to tidy up, and whoever may
+ * delete may lock. All jobs would wait, for as long as a prepared transaction
+ * holds the lock.
+ *
  * What was looked at must be what PostgreSQL then locks. So the relation is locked
  * here already, as the statement asks and with the rights that it asks for: PostgreSQL,
  * which does the same again, finds the lock held and has nothing to wait for. It gets
@@ -21,9 +26,12 @@
 
 #include "access/relation.h"
 #include "catalog/catalog.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
+#include "commands/extension.h"
+#include "extension_grant.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteHandler.h"
@@ -43,6 +51,7 @@ typedef struct Walk
 
 static void check_lock(UtilityCall *call);
 static void may_lock(const RangeVar *name, Oid relation, Oid old, void *arg);
+static bool is_kept(Oid relation);
 static void pin_name(RangeVar *name, Oid relation);
 static void check_view(Oid relation, Walk *walk);
 static bool check_query(Node *node, void *arg);
@@ -109,6 +118,11 @@ may_lock(const RangeVar *name, Oid relation, Oid old, void *arg)
 				 errdetail_relkind_not_supported(kind)));
 	if (pg_class_aclmask(relation, GetUserId(), any, ACLMASK_ANY) == 0)
 		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(kind), name->relname);
+	if (is_kept(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to lock table \"%s\"", name->relname),
+				 errdetail("It belongs to an extension that serves all users.")));
 
 	/* nobody waits for a lock of what is refused; what holds is seen once it is locked */
 	if (kind == RELKIND_VIEW)
@@ -117,6 +131,16 @@ may_lock(const RangeVar *name, Oid relation, Oid old, void *arg)
 
 		check_view(relation, &walk);
 	}
+}
+
+/* does the relation belong to an extension of which the admin role stays the owner? */
+static bool
+is_kept(Oid relation)
+{
+	Oid			extension = getExtensionOfObject(RelationRelationId, relation);
+	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
+
+	return name != NULL && howdah_keeps_extension(name);
 }
 
 /* write down a relation's full name, which stays true until the transaction ends */
@@ -185,6 +209,12 @@ check_query(Node *node, void *arg)
 
 		if (entry->rtekind != RTE_RELATION)
 			continue;
+		if (is_kept(entry->relid))
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied to lock view \"%s\"", walk->name),
+					 errdetail("It reads the table \"%s\" of an extension that serves all users.",
+							   get_rel_name(entry->relid))));
 		if (IsCatalogRelationOid(entry->relid))
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -45,6 +45,7 @@ static const char *power_beyond_user(Oid role);
 static void check_role(Oid role, const char *action);
 static void check_rolespec(RoleSpec *spec, const char *action);
 static void check_rolespecs(List *specs, const char *action);
+static void check_jobs(List *specs);
 static void check_members(List *specs);
 static void check_new_name(const char *name);
 static void check_attribute(DefElem *option);
@@ -74,6 +75,7 @@ howdah_guard_role(UtilityCall *call)
 			break;
 		case T_DropRoleStmt:
 			check_rolespecs(((DropRoleStmt *) node)->roles, "drop");
+			check_jobs(((DropRoleStmt *) node)->roles);
 			break;
 		case T_GrantRoleStmt:
 			return guard_grant(call);
@@ -90,6 +92,7 @@ howdah_guard_role(UtilityCall *call)
 				check_role(get_role_oid(((RenameStmt *) node)->subname, true),
 						   "rename");
 				check_new_name(((RenameStmt *) node)->newname);
+				howdah_check_no_jobs(((RenameStmt *) node)->subname, "renamed");
 			}
 			break;
 		case T_CommentStmt:
@@ -436,4 +439,19 @@ check_granter(GrantRoleStmt *stmt)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot choose the grantor of roles of the platform")));
+}
+
+/* roles that run jobs of pg_cron are not dropped */
+static void
+check_jobs(List *specs)
+{
+	ListCell   *lc;
+
+	foreach(lc, specs)
+	{
+		Oid			role = get_rolespec_oid(lfirst_node(RoleSpec, lc), true);
+
+		if (OidIsValid(role))
+			howdah_check_no_jobs(GetUserNameFromId(role, false), "dropped");
+	}
 }

@@ -91,6 +91,26 @@ like(as('master', 'ALTER SUBSCRIPTION s REFRESH PUBLICATION'), qr/password/, 'no
 asks('scram-sha-256');
 ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 3 FROM public.t'), 'it goes on when it is asked again');
 
+# A copy of these data, as a replica that is promoted, does not take rows from the slot: not before
+# they are disabled, and not under its own name. The same database goes on, whichever server it is on.
+sub heritage { my ($of) = @_; $subscriber->safe_psql('postgres', qq(COMMENT ON DATABASE rdsadmin IS '{"database":"$of","disabled":1}')); }
+sub named { my ($name) = @_; $subscriber->append_conf('postgresql.conf', "howdah.database = '$name'"); $subscriber->reload; }
+heritage('db-A');
+named('db-A');
+$subscriber->restart;
+$publisher->safe_psql('postgres', 'INSERT INTO t VALUES (4)');
+ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 4 FROM public.t'), 'the same database goes on after a restart');
+named('db-AB');
+$log = -s $subscriber->logfile;
+$subscriber->restart;
+$publisher->safe_psql('postgres', 'INSERT INTO t VALUES (5)');
+$subscriber->wait_for_log(qr/subscriptions came with the data of another database/, $log);
+is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM public.t'), 4, 'another one takes nothing');
+is($publisher->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE active'), 0, 'and leaves the slot to its owner');
+like(as('master', q(COMMENT ON DATABASE rdsadmin IS '{"database":"db-AB"}')), qr/must be owner|permission denied/, 'users do not say whose they are');
+heritage('db-AB');
+ok($subscriber->poll_query_until('postgres', 'SELECT count(*) = 5 FROM public.t'), 'they go on once they are its own');
+
 # The platform's own are as ever.
 $publisher->safe_psql('postgres', 'CREATE TABLE u (i int PRIMARY KEY); INSERT INTO u VALUES (1); CREATE PUBLICATION r FOR TABLE u');
 $subscriber->safe_psql('postgres', 'CREATE TABLE public.u (i int PRIMARY KEY); CREATE SUBSCRIPTION own CONNECTION ' . quoted($publisher->connstr('postgres')) . ' PUBLICATION r');

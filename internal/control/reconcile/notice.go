@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,8 +60,8 @@ func (w *world) notices(d *database, out plan.Output) ([]state.Op, error) {
 	last, _ := state.Load[Notice](w.cache, key) // one that does not decode is begun anew
 	_, revision, _ := w.cache.Raw(key)
 	next := last.Value
-	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), extensionNotes(d, out, last.Value, &next), w.outageNotes(d, out, &next),
-		w.proofNotes(d, &next), w.slotNotes(d, out.Layout, &next))
+	notes := slices.Concat(w.aloneNotes(d, out, &next), w.problemNotes(d, out.Layout, &next), extensionNotes(d, out, last.Value, &next),
+		w.subscriptionNotes(d, out.Layout, last.Value, &next), w.outageNotes(d, out, &next), w.proofNotes(d, &next), w.slotNotes(d, out.Layout, &next))
 	if reflect.DeepEqual(next, last.Value) {
 		return nil, nil
 	}
@@ -244,4 +245,28 @@ func extensionNotes(d *database, out plan.Output, last Notice, n *Notice) []note
 	}
 	slices.Sort(n.Told)
 	return notes
+}
+
+// disabledKey notes that an event told of subscriptions that were disabled.
+const disabledKey = "disabled-subscriptions"
+
+// subscriptionNotes returns an event if a primary has disabled subscriptions of its former source. Its
+// data keep that, and so does the notice: it is told once.
+func (w *world) subscriptionNotes(d *database, layout plan.Layout, last Notice, n *Notice) []note {
+	before := slices.Contains(last.Told, disabledKey)
+	leader, disabled := view.Leader(w.cache, d.Want.ID), 0
+	for _, m := range layout.Members {
+		r, err := state.Load[member.Report](w.cache, state.Report(m.Host, member.ID(d.Want.ID, m.Name)))
+		if err == nil && m.Name == leader && r.Value.Ready {
+			disabled = r.Value.DisabledSubscriptions
+		}
+	}
+	if before || disabled > 0 {
+		n.Told = append(n.Told, disabledKey)
+		slices.Sort(n.Told)
+	}
+	if before || disabled == 0 {
+		return nil
+	}
+	return []note{{d.source(), "H024", []any{strconv.Itoa(disabled)}}}
 }

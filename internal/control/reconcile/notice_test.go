@@ -227,6 +227,23 @@ func TestEventsOfExtensionsThatDiffer(t *testing.T) {
 	b.expect("a package went back", "H023")
 }
 
+// What a promoted replica disabled is told once, whoever is the primary afterwards.
+func TestEventsOfSubscriptionsThatWereDisabled(t *testing.T) {
+	b := made(t, true)
+	disabled := func(host, name string, n int) {
+		b.problem(host, name, member.None, func(r *member.Report) { r.DisabledSubscriptions = n })
+	}
+	b.expect("none")
+	disabled("b", "m2", 3)
+	b.expect("what a standby says does not count")
+	disabled("a", "m1", 2)
+	b.expect("two", "H024")
+	disabled("a", "m1", 0)
+	b.expect("an agent that has just started")
+	disabled("a", "m1", 2)
+	b.expect("the same two")
+}
+
 func TestADamagedNoticeIsBegunAnew(t *testing.T) {
 	b := made(t, false)
 	b.same(state.Notice(dbID), "{")

@@ -130,6 +130,7 @@ func (a *Host) parameters(as member.Assignment) map[string]string {
 	maps.Copy(all, as.TopologySettings())
 	maps.Copy(all, slots.Settings(as))
 	all[spec.AgentSocketSetting] = a.exchangeSocket(as.ID)
+	all[spec.DatabaseSetting] = as.Scope
 	if as.Archive != nil && a.engine != nil {
 		maps.Copy(all, spec.ArchiveParameters(a.engine.ArchiveCommand(backup.Place{Dir: a.backupDir(as.ID)})))
 	}

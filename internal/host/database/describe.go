@@ -24,6 +24,7 @@ func (r *runner) Describe(report *member.Report) {
 			report.Slots = strings.Join(s.Facts.Slots, " ")
 		}
 		report.OwnerSerial, report.StorageBytes = s.OwnerSerial, s.Size
+		report.DisabledSubscriptions = s.Heritage.Disabled
 		report.Authority, report.CertUntil = s.Shown.Authority, s.Shown.Until
 	}
 	report.Restoring = r.origin.Restoring()

@@ -87,6 +87,7 @@ var catalog = map[SourceType]map[string]kind{
 		"H020": {"notification", "Cluster cache management is off: %s."},
 		"H021": {"notification", "Cluster cache management is on."},
 		"H023": {"notification", "Hosts of the DB instance do not have the same extensions: %s."},
+		"H024": {"read replica", "Subscriptions that the promoted DB instance has from its source are disabled: %s. Enable those that are to go on here, and not at the source."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Cluster: {
@@ -114,7 +115,9 @@ var catalog = map[SourceType]map[string]kind{
 		"H020": {"notification", "Cluster cache management is off: %s."},
 		"H021": {"notification", "Cluster cache management is on."},
 		"H016": {"failure", "A restore drill failed: %s. howdah backup drill %s tries again."},
+		"H022": {"failover", "Logical replication slots were lost in the failover: %s. Make them anew, and copy what their readers may have missed."},
 		"H023": {"notification", "Hosts of the DB cluster do not have the same extensions: %s."},
+		"H024": {"read replica", "Subscriptions that the promoted DB cluster has from its source are disabled: %s. Enable those that are to go on here, and not at the source."},
 		"H010": {"notification", "The endpoint shall be publicly accessible and has a private address: this home has no public pool. Start it with --public-pool, and modify PubliclyAccessible again."},
 	},
 	Snapshot: {

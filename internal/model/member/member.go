@@ -255,6 +255,10 @@ type Report struct {
 
 	OwnerSerial int64 `json:"owner_serial,omitempty"` // of the owner that exists in the database
 
+	// DisabledSubscriptions is how many subscriptions came to a primary with the data of another
+	// database, whose replica it was, and were disabled.
+	DisabledSubscriptions int `json:"disabled_subscriptions,omitempty"`
+
 	// Authority signed the certificate that the server showed at the newest login. CertUntil is
 	// when that certificate ends.
 	Authority string    `json:"authority,omitempty"`

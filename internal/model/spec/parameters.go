@@ -101,6 +101,9 @@ func ArchiveParameters(command string) map[string]string {
 // imports for a member.
 const AgentSocketSetting = "howdah.agent_socket"
 
+// DatabaseSetting tells the module which database the server belongs to (extensions/howdah/src/heritage.c).
+const DatabaseSetting = "howdah.database"
+
 // WALCap returns how many bytes of WAL may wait to be archived: what the database's setting says,
 // or a tenth of its storage, which is given in bytes, but at least 1 GiB and at most 50 GiB.
 func WALCap(tags []Tag, storage int64) int64 {

@@ -47,6 +47,7 @@ type Prober struct {
 	loggedIn time.Time         // belongs to the goroutine
 	restOld  bool              // belongs to the goroutine; as of loggedIn
 	waits    commitWaits       // belongs to the goroutine
+	heritage postgres.Heritage // belongs to the goroutine; of the primary that it is
 	gauge    gauge
 	hold     storageHold // belongs to the goroutine
 }
@@ -56,6 +57,7 @@ type Sight struct {
 	Ready       bool
 	Facts       postgres.Facts
 	OwnerSerial int64
+	Heritage    postgres.Heritage // of a primary
 	Size        int64
 	Shown       Shown
 	RESTOld     bool // Patroni shows another certificate than it should
@@ -171,6 +173,10 @@ func (p *Prober) look(ctx context.Context, target member.Assignment) Sight {
 	if s.OwnerSerial, err = p.owner(ctx, target, facts); err != nil {
 		s.Detail, s.NoRoom = err.Error(), hasCode(err, diskFullCode)
 	}
+	if err := p.inherit(ctx, target, facts); err != nil {
+		s.Detail = err.Error()
+	}
+	s.Heritage = p.heritage
 	usage, measured := p.usage(ctx, target)
 	s.Size = usage.Bytes
 	s.Facts.StorageFull = p.holdStorage(ctx, target, facts, usage, measured)
@@ -268,6 +274,25 @@ func (p *Prober) owner(ctx context.Context, target member.Assignment, facts post
 		return serial, err
 	}
 	return owner.Serial, nil
+}
+
+// inherit disables subscriptions on a primary that came with the data of another database: of the source
+// of a replica that was promoted. Until that is done, the module has none of them receive.
+func (p *Prober) inherit(ctx context.Context, target member.Assignment, facts postgres.Facts) error {
+	if facts.InRecovery {
+		p.heritage = postgres.Heritage{}
+		return nil
+	}
+	if p.heritage.Database == target.Scope {
+		return nil
+	}
+	conn, err := dial.Admin(ctx, p.agent, target)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	p.heritage, err = postgres.Inherit(ctx, conn, target.Scope)
+	return err
 }
 
 // Target is the assignment that it looks at.
