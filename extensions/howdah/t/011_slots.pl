@@ -129,6 +129,13 @@ $node->safe_psql('postgres', 'REVOKE CONNECT ON DATABASE other FROM PUBLIC');
 like(sends('mover', 'IDENTIFY_SYSTEM', database => 'other'), qr/permission denied for database/, 'CONNECT is needed');
 $node->safe_psql('postgres', 'GRANT CONNECT ON DATABASE other TO PUBLIC');
 
+# Where the module is gone, PostgreSQL's own functions get their names back.
+$node->safe_psql('other', slurp_file('slots_undo.sql')) for (1, 2);
+is($node->safe_psql('other', "SELECT count(*) FROM pg_proc WHERE probin = 'howdah' OR proname LIKE 'howdah%'"), 0, 'nothing of the module is left');
+like(as('mover', "SELECT pg_drop_replication_slot('s')", database => 'other'), $denied, 'and they refuse');
+$node->safe_psql('other', slurp_file('slots.sql'));
+like(as('mover', "SELECT pg_drop_replication_slot('s')", database => 'other'), qr/another database/, 'until they are put in place again');
+
 # What could hide a command.
 my $hide = qr/is fixed in a user's WAL sender|permission denied to set parameter|FATAL/;
 for my $options ('-c log_min_messages=panic', '-c log_replication_commands=off', '-c client_min_messages=error')
@@ -263,8 +270,11 @@ like(sends('mover', 'IDENTIFY_SYSTEM'), qr/FATAL:.*logical replication is off/, 
 is(as('mover', "SELECT pg_drop_replication_slot('s')"), '', 'what is there can be dropped');
 is($node->safe_psql('postgres', "SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots"), 'db_orders_m2 of_somebody', 'the platform has what it had');
 $node->append_conf('postgresql.conf', "howdah.logical_slots = on\n");
+as('mover', "SELECT pg_create_logical_replication_slot('in_the_way', 'pgoutput')");
 $node->append_conf('postgresql.conf', "wal_level = replica\n");
 $node->restart;
+is($node->safe_psql('postgres', "SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots"), 'db_orders_m2 of_somebody', 'a server starts with a lower wal_level, without logical slots');
+ok(!-e $node->data_dir . '/pg_replslot/in_the_way.tmp', 'and nothing is left of them');
 like(sends('mover', 'IDENTIFY_SYSTEM'), qr/FATAL:.*logical replication is off.*rds\.logical_replication/s, 'where logical replication is off there is none');
 $subscriber->stop;
 $node->stop;
