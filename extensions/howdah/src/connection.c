@@ -42,8 +42,6 @@ static void refuse_option(const char *option);
 static bool gives_option(const char *text, const char *option);
 static char *percent_decoded(const char *text);
 static bool is_connecting(HeapTuple proc);
-static bool has_library(HeapTuple proc, const char *library);
-static char *text_attribute(HeapTuple proc, AttrNumber attribute);
 
 /* guard: see the head of this file */
 bool
@@ -97,8 +95,8 @@ howdah_connect(PG_FUNCTION_ARGS)
 		if (form->proargtypes.values[i] == TEXTOID && !PG_ARGISNULL(i) &&
 			!superuser())
 			check_text(text_to_cstring(PG_GETARG_TEXT_PP(i)));
-	run = load_external_function(text_attribute(proc, Anum_pg_proc_probin),
-								 text_attribute(proc, Anum_pg_proc_prosrc),
+	run = load_external_function(howdah_function_text(proc, Anum_pg_proc_probin),
+								 howdah_function_text(proc, Anum_pg_proc_prosrc),
 								 true, NULL);
 	ReleaseSysCache(proc);
 	return run(fcinfo);
@@ -185,32 +183,33 @@ is_connecting(HeapTuple proc)
 	const char *name;
 
 	if (((Form_pg_proc) GETSTRUCT(proc))->prolang != ClanguageId ||
-		!has_library(proc, dblink_library))
+		strcmp(howdah_function_library(proc), dblink_library) != 0)
 		return false;
-	name = text_attribute(proc, Anum_pg_proc_prosrc);
+	name = howdah_function_text(proc, Anum_pg_proc_prosrc);
 	for (int i = 0; i < lengthof(connecting); i++)
 		if (strcmp(name, connecting[i]) == 0)
 			return true;
 	return false;
 }
 
-/* is a function of the library of this name, wherever that is? */
-static bool
-has_library(HeapTuple proc, const char *library)
+/* the library of a C function, without its directory and ".so" */
+char *
+howdah_function_library(HeapTuple proc)
 {
-	const char *path = text_attribute(proc, Anum_pg_proc_probin);
-	const char *name = path != NULL ? last_dir_separator(path) : NULL;
+	char	   *path = howdah_function_text(proc, Anum_pg_proc_probin);
+	char	   *name;
 
 	if (path == NULL)
-		return false;
-	name = name != NULL ? name + 1 : path;
-	return strncmp(name, library, strlen(library)) == 0 &&
-		(name[strlen(library)] == '\0' || name[strlen(library)] == '.');
+		return pstrdup("");
+	name = last_dir_separator(path) != NULL ? last_dir_separator(path) + 1 : path;
+	if (strstr(name, ".so") != NULL)
+		*strstr(name, ".so") = '\0';
+	return name;
 }
 
 /* a text of a function's row, or NULL */
-static char *
-text_attribute(HeapTuple proc, AttrNumber attribute)
+char *
+howdah_function_text(HeapTuple proc, AttrNumber attribute)
 {
 	bool		isnull;
 	Datum		value = SysCacheGetAttr(PROCOID, proc, attribute, &isnull);
