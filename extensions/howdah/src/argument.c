@@ -62,6 +62,11 @@ static const Guarded guarded[] = {
 	/* files of the server, for whoever writes to utl_file_dir: members of pg_write_all_data do */
 	{"orafce", "utl_file_*", NOBODY},
 	{"pg_similarity", "soundex*", NOT_EMPTY},
+	/* they stumble over what is in a graph */
+	{"libpgrouting-*", "_pgr_biconnectedcomponents", NOBODY},
+	{"libpgrouting-*", "_pgr_chinesepostman", NOBODY},
+	{"libpgrouting-*", "_pgr_lengauertarjandominatortree", NOBODY},
+	{"libpgrouting-*", "_pgr_stoerwagner", NOBODY},
 	{"libpgrouting-*", "*", NO_NULL},
 	/* it calls itself for each point of a line, also of those that it adds, until the stack ends */
 	{"postgis-3", "ST_FrechetDistance", NOBODY},

@@ -88,7 +88,7 @@ var packaged = []Extension{
 	{Name: "pglogical", For: "logical replication before PostgreSQL had its own", Package: "postgresql-N-pglogical", Version: "2.4.2",
 		Refused: "its workers apply what a publisher sends, DDL included, as a superuser: whoever may subscribe would become one. Use PostgreSQL's own publications and subscriptions"},
 	{Name: "pgrouting", For: "routes in networks of roads", Package: "postgresql-N-pgrouting", Version: "3.4.2",
-		Note: "its functions in C take no NULL, nor do the ones that call them. Some cannot be cancelled until they are done, not by a statement_timeout either: a network that is too large for them takes a reboot with failover"},
+		Note: "without `pgr_chinesePostman`, `pgr_lengauerTarjanDominatorTree`, `pgr_biconnectedComponents` and `pgr_stoerWagner`, which some graphs make end the server. Functions in C take no NULL. Some cannot be cancelled until they are done, not by a statement_timeout either: a network that is too large for them takes a reboot with failover"},
 	{Name: "pgtap", For: "unit tests in SQL", Package: "postgresql-N-pgtap", Version: "1.2.0"},
 	{Name: "plpgsql_check", For: "finds mistakes in PL/pgSQL functions", Package: "postgresql-N-plpgsql-check", Version: "2.3.0"},
 	{Name: "plprofiler", For: "where PL/pgSQL functions spend their time", Package: "postgresql-N-plprofiler", Version: "4.2.1",
