@@ -36,7 +36,7 @@ test-versions: ## what depends on PostgreSQL's version: engines, extension, faul
 test-drivers: ## AWS's driver wrappers for Java, Python and Node.js through ten failovers each (ten minutes; as root)
 	@scripts/test drivers
 
-test-extensions: ## install all extensions, and try each: create, use, escape, fail over, dump, restore, drop (ten minutes; as root)
+test-extensions: ## install all extensions, and try each: create, use, escape, call with odd values, fail over, dump, restore, drop (twenty minutes; as root)
 	@scripts/install --extensions all
 	@scripts/test extensions
 

@@ -401,11 +401,138 @@ SELECT * FROM f;
 -- as: master
 CREATE EXTENSION pg_repack;
 CREATE EXTENSION pglogical;
-CREATE EXTENSION mysql_fdw;
 CREATE EXTENSION wal2json;
 CREATE EXTENSION plprofiler;
 -- sees: extension "pg_repack" is not supported on this instance
 -- sees: extension "pglogical" is not supported on this instance
--- sees: extension "mysql_fdw" is not supported on this instance
 -- sees: extension "plprofiler" is not supported on this instance
 -- sees: extension "wal2json" is not supported on this instance
+
+-- attempt: files of the server by orafce, whose list of directories a member of pg_write_all_data writes
+-- needs: orafce
+-- as: master
+CREATE EXTENSION orafce;
+GRANT pg_write_all_data TO plain;
+-- as: plain
+INSERT INTO utl_file.utl_file_dir VALUES ('{dir}', 'evil'), ('/etc', 'etc');
+SELECT 'may write to ' || dir FROM utl_file.utl_file_dir;
+SELECT utl_file.put_line(utl_file.fopen('{dir}', 'written', 'w'), 'evil');
+SELECT 'read: ' || utl_file.get_line(utl_file.fopen('/etc', 'passwd', 'r'));
+SELECT utl_file.fcopy('/etc', 'passwd', '{dir}', 'copied');
+SELECT utl_file.frename('/etc', 'passwd', '{dir}', 'copied');
+SELECT utl_file.fremove('/etc', 'passwd');
+SELECT utl_file.fgetattr('/etc', 'passwd');
+CREATE FUNCTION pg_temp.mine() RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RETURN utl_file.get_line(utl_file.fopen('/etc', 'passwd', 'r')); END $$;
+SELECT 'read: ' || pg_temp.mine();
+-- sees: may write to
+-- sees: permission denied for function fopen
+-- sees: permission denied for function fcopy
+-- sees: permission denied for function frename
+-- sees: permission denied for function fremove
+-- sees: permission denied for function fgetattr
+-- not: read: root
+
+-- attempt: signals of orafce, which are sent with a superuser's rights, through a table of the user's
+-- needs: orafce
+-- as: master
+CREATE EXTENSION orafce;
+CREATE TABLE ora_alerts (event text, message text);
+CREATE FUNCTION evil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE master SUPERUSER; RETURN NEW; END $$;
+CREATE TRIGGER evil BEFORE INSERT ON ora_alerts FOR EACH ROW EXECUTE FUNCTION evil();
+SELECT dbms_alert.signal('a', 'b');
+SELECT dbms_alert.register('a');
+CREATE TEMP TABLE t (a int);
+CREATE TRIGGER x AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION dbms_alert.defered_signal();
+-- sees: permission denied for function signal
+-- sees: permission denied for function register
+-- sees: permission denied for function dbms_alert.defered_signal
+
+-- attempt: the end of the server, by numbers, texts and NULL that functions do not expect
+-- needs: orafce
+-- as: master
+CREATE EXTENSION orafce;
+SELECT dbms_sql.is_open(32767);
+SELECT dbms_sql.fetch_rows(-2147483648);
+SELECT oracle.remainder(NULL::numeric, 1);
+SET statement_timeout = '1s';
+SELECT length(dbms_random.string('x', 2147483647));
+PREPARE p AS SELECT dbms_sql.execute($1);
+EXECUTE p (2147483647);
+CREATE FUNCTION again() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT dbms_sql.execute(100)';
+SELECT again();
+CREATE OPERATOR %% (LEFTARG = numeric, RIGHTARG = numeric, FUNCTION = oracle.remainder);
+SELECT NULL %% 1::numeric;
+CREATE AGGREGATE remainders (numeric) (SFUNC = oracle.remainder, STYPE = numeric);
+SELECT remainders(a) FROM (VALUES (NULL::numeric), (1)) AS t (a);
+SELECT 'goes on';
+-- sees: invalid argument 1 of function is_open
+-- sees: invalid argument 1 of function remainder
+-- sees: invalid argument 2 of function string
+-- sees: invalid argument 1 of function execute
+-- sees: goes on
+
+-- attempt: the same of pg_similarity
+-- needs: pg_similarity
+-- as: master
+CREATE EXTENSION pg_similarity SCHEMA public;
+SELECT soundex('', 'x');
+SELECT soundex('x', '');
+SELECT 'goes on';
+-- sees: invalid argument 1 of function soundex
+-- sees: invalid argument 2 of function soundex
+-- sees: goes on
+
+-- attempt: the same of pgrouting, and statements of a user's in its functions
+-- needs: pgrouting
+-- as: master
+CREATE EXTENSION pgrouting CASCADE;
+SELECT * FROM _trsp(NULL::text, NULL::text, NULL::int[], NULL::int[], NULL::boolean);
+SELECT * FROM pgr_dijkstra(NULL, 1, 2);
+SELECT * FROM pgr_dijkstra('ALTER ROLE master SUPERUSER', 1, 2);
+SELECT * FROM pgr_dijkstra('SELECT oid::int8 AS id, 1 AS source, 2 AS target, length(rolpassword)::float8 AS cost FROM pg_authid', 1, 2);
+SELECT 'goes on';
+-- sees: invalid argument 1 of function _trsp
+-- sees: permission denied for table pg_authid
+-- sees: goes on
+
+-- attempt: the same of PostGIS
+-- needs: postgis_raster
+-- as: master
+CREATE EXTENSION postgis_raster CASCADE;
+SELECT ST_AsGeoJSON('POINT(1 2)'::geometry, 2000000000);
+SELECT ST_AsGeoJSON('POINT(1 2)'::geography, 2000000000);
+SELECT ST_RelateMatch(repeat('0', 100000), 'a');
+SELECT * FROM _postgis_index_extent('pg_class', 'x');
+SELECT ST_MapAlgebra(ARRAY[[ROW(NULL, NULL)::rastbandarg], [NULL::rastbandarg]], 'x');
+SELECT ST_Relate('POINT EMPTY'::geometry, 'POINT EMPTY'::geometry, repeat('T', 100000));
+SELECT ST_FrechetDistance('LINESTRING(0 0,1 1)', 'LINESTRING(0 0,1 1)', 1e-5);
+SELECT ST_SetGeoTransform(ST_MakeEmptyRaster(1, 1, 0, 0, 1), 'NaN', 0, 0, 0, 0, 0);
+SELECT 'made ' || ST_AsGeoJSON('POINT(1 2)'::geometry, 15);
+-- sees: invalid argument 2 of function st_asgeojson
+-- sees: invalid argument 1 of function st_relatematch
+-- sees: permission denied for function _postgis_index_extent
+-- sees: made {"type":"Point"
+
+-- attempt: files of the server by options of MySQL
+-- needs: mysql_fdw
+-- as: master
+CREATE EXTENSION mysql_fdw;
+CREATE SERVER a FOREIGN DATA WRAPPER mysql_fdw OPTIONS (host '127.0.0.1', port '1', init_command 'LOAD DATA LOCAL INFILE ''/etc/passwd'' INTO TABLE x');
+CREATE SERVER b FOREIGN DATA WRAPPER mysql_fdw OPTIONS (mysql_default_file '/etc/passwd');
+CREATE SERVER c FOREIGN DATA WRAPPER mysql_fdw OPTIONS (ssl_key '/etc/passwd');
+CREATE SERVER d FOREIGN DATA WRAPPER mysql_fdw OPTIONS (sql_mode 'x');
+CREATE SERVER m FOREIGN DATA WRAPPER mysql_fdw OPTIONS (host '127.0.0.1', port '1');
+ALTER SERVER m OPTIONS (ADD init_command 'LOAD DATA LOCAL INFILE ''/etc/passwd'' INTO TABLE x');
+ALTER SERVER m OPTIONS (SET port '2', ADD ssl_ca '/etc/passwd');
+DO $$ BEGIN EXECUTE 'ALTER SERVER m OPTIONS (ADD mysql_default_file ''/etc/passwd'')'; END $$;
+CREATE USER MAPPING FOR master SERVER m OPTIONS (username 'u', init_command 'x');
+CREATE USER MAPPING FOR master SERVER m OPTIONS (username 'u', password 'p');
+CREATE FOREIGN TABLE f (a int) SERVER m OPTIONS (dbname 'd', table_name 't', init_command 'x');
+ALTER FOREIGN DATA WRAPPER mysql_fdw OPTIONS (ADD init_command 'x');
+CREATE FOREIGN DATA WRAPPER mine HANDLER mysql_fdw_handler;
+SELECT 'options: ' || srvoptions::text FROM pg_foreign_server;
+-- sees: permission denied to use the option "init_command" of mysql_fdw
+-- sees: permission denied to use the option "mysql_default_file" of mysql_fdw
+-- sees: permission denied to use the option "sql_mode" of mysql_fdw
+-- sees: invalid option "init_command"
+-- sees: options: {host=127.0.0.1,port=1}

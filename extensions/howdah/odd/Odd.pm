@@ -20,6 +20,12 @@ my @texts = (
 	'BOX(0 0,1 1)', 'BOX(NaN NaN,NaN NaN)', 'BOX3D(0 0 0,1 1 1)', 'SPHEROID["WGS 84",6378137,298.257223563]', '{"type":"Point","coordinates":[1,2]}', '0101000000000000000000F03F0000000000000040', '00', '01', '0107000000FFFFFFFF',
 	'0100000000000000000000F03F000000000000F0BF00000000000000000000000000000000000000000000000000000000000000000000000001000100', 'x' x 300, 'x' x 70000, '((' x 5000, "\x01", "\xc3\xa9");
 
+# Queries, for functions that run one: of a graph, and of one that is none.
+my $graph = 'SELECT 1::int8 AS id, 1::int8 AS source, 2::int8 AS target, %1$s::float8 AS cost, %1$s::float8 AS reverse_cost, 0::float8 AS x, 0::float8 AS y, 0::float8 AS x1, 0::float8 AS y1, %1$s::float8 AS x2, 1::float8 AS y2,'
+  . ' 1::int8 AS start_vid, 2::int8 AS end_vid, %1$s::float8 AS agg_cost, 1::int8 AS capacity, 1::int8 AS reverse_capacity, 1::int8 AS pid, 1::int8 AS edge_id, 0.5::float8 AS fraction, ARRAY[1,1]::int8[] AS path';
+push @texts, map { sprintf($graph, $_) } ('1', '-1', "'NaN'", "'Infinity'", '1e308', 'NULL');
+push @texts, sprintf($graph, '1') . ' WHERE false', sprintf($graph, '1') =~ s/2::int8 AS target/1::int8 AS target/r, sprintf($graph, '1') . ' FROM generate_series(1, 100)', 'SELECT 1', 'SELECT 1, 2, 3', 'SELECT NULL::text, NULL::text, NULL::text', 'SELECT';
+
 # Values that no text stands for.
 my %expressions = (
 	raster => [ 'ST_AddBand(ST_MakeEmptyRaster(3, 2, 0, 0, 1), 1, \'8BUI\'::text, 1, 0)', 'ST_AddBand(ST_MakeEmptyRaster(2, 2, 1e300, -1e300, 0), 1, \'64BF\'::text, \'NaN\', \'NaN\')', 'ST_MakeEmptyRaster(0, 0, 0, 0, 1)', 'ST_MakeEmptyRaster(65535, 65535, 0, 0, 1e-300)' ],
@@ -31,6 +37,9 @@ my %expressions = (
 	internal => [], trigger => [], event_trigger => [], language_handler => [], fdw_handler => [], index_am_handler => [], tsm_handler => []);
 # What stands for a type that means any.
 my %any = (anyelement => 'integer', anyarray => 'integer[]', anynonarray => 'text', anycompatible => 'text', anycompatiblearray => 'text[]', any => 'text', '"any"' => 'text', anyenum => undef, anyrange => 'int4range', anymultirange => undef);
+
+# What a session begins with, so that calls get further.
+my %first = (orafce => "SELECT dbms_sql.open_cursor();\nSELECT dbms_sql.parse(0, 'SELECT 1 AS a, :b AS b');\n");
 
 sub new
 {
@@ -51,6 +60,7 @@ sub create
 	my $suite = $self->{suite};
 	$suite->fresh;
 	$self->{values} = {};
+	$self->{first} = $first{$name} // '';
 	# The schema public is anybody's, as it was before 15, so that the calls need no schema.
 	$suite->admin('target', 'GRANT CREATE ON SCHEMA public TO master');
 	$suite->as('master', 'target', "CREATE EXTENSION \"$name\" CASCADE");
@@ -60,6 +70,7 @@ sub create
 		FROM pg_proc p JOIN pg_namespace s ON s.oid = pronamespace JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension e ON e.oid = d.refobjid
 		WHERE extname = '$name' AND prokind = 'f' AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'c') AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype)
+			AND 'internal'::regtype <> ALL (proargtypes)
 		ORDER BY 1
 		END
 	return map { my ($schema, $function, $types) = split(/\|/); { name => "$schema.$function", types => [ split(/;/, $types // '') ] } } split(/\n/, $rows);
@@ -96,40 +107,45 @@ sub find_values
 	return @values;
 }
 
-# Make calls of each function. Returns how many, and what ended the server.
+# Make calls of each function. Returns how many, and what ended the server: two calls of a
+# function at most, as each takes the server a while.
 sub call
 {
 	my ($self, $calls, @functions) = @_;
-	my ($made, @ended) = (0);
+	my @left;
 	for my $function (@functions)
 	{
 		my @values = map { $self->values($_) } @{ $function->{types} };
-		my @made = map { my $n = $_; $self->draw($function, $n, @values) } 1 .. (@values ? $calls : 1);
 		my %seen;
-		@made = grep { !$seen{$_}++ } @made;
-		$made += @made;
-		for (my $from = 0; $from < @made;)
-		{
-			my $sql = "\\o /dev/null\nSET statement_timeout = '2s';\n" . join('', map { "\\echo #$_\n$made[$_];\n" } $from .. $#made);
-			my ($output, $end) = $self->run($sql);
-			last unless $end;
-			my ($last) = $output =~ /.*^#(\d+)$/ms;
-			push @ended, "$end: $made[$last]" =~ s/^(.{600}).*/$1…/sr;
-			print "# $ended[-1]\n";
-			last if ++$function->{ended} > 2;
-			$from = $last + 1;
-		}
+		push @left, map { { function => $function, sql => $_ } } grep { !$seen{$_}++ } map { draw($function, $_, @values) } 1 .. (@values ? $calls + @values : 1);
+	}
+	my ($made, @ended) = (0);
+	while (@left)
+	{
+		my ($output, $end) = $self->run("\\o /dev/null\nSET statement_timeout = '2s';\n$self->{first}" . join('', map { "\\echo #$_\n$left[$_]{sql};\n" } 0 .. $#left));
+		my ($last) = $end ? $output =~ /.*^#(\d+)$/ms : $#left;
+		my $call = $left[ $last // die 'the server is away' ];
+		splice(@left, 0, $last + 1);
+		$made += $last + 1;
+		next unless $end;
+		push @ended, "$end: $call->{sql}" =~ s/^(.{600}).*/$1…/sr;
+		print "# $ended[-1]\n";
+		@left = grep { $_->{function} != $call->{function} } @left if ++$call->{function}{ended} > 1;
 	}
 	return ($made, @ended);
 }
 
-# A call: first all NULL, then each argument NULL, then any values.
+# A call: first all NULL, then each argument NULL, then the first few values for all of them at
+# once (an empty text, 0, 1, -1), then any values.
 sub draw
 {
-	my ($self, $function, $n, @values) = @_;
+	my ($function, $n, @values) = @_;
 	my @arguments = map { $_->[ rand @$_ ] } @values;
-	@arguments = map { $_->[0] } @values if $n == 1;
-	$arguments[ $n - 2 ] = $values[ $n - 2 ][0] if $n >= 2 && $n - 2 < @values;
+	my $alone = $n - 2;
+	my $same = $alone - @values + 1;
+	if ($n == 1) { @arguments = map { $_->[0] } @values; }
+	elsif ($alone < @values) { $arguments[$alone] = $values[$alone][0]; }
+	elsif ($same <= 6) { @arguments = map { $_->[ $same % @$_ ] } @values; }
 	return "SELECT $function->{name}(" . join(', ', @arguments) . ')';
 }
 
@@ -137,7 +153,14 @@ sub draw
 sub wait_until_up
 {
 	my ($self) = @_;
-	$self->{suite}{node}->poll_query_until('rdsadmin', 'SELECT true', 't') or die 'the server does not start again';
+	for (1 .. 600)
+	{
+		my $output = '';
+		my $run = eval { IPC::Run::run([ 'psql', '-X', '-A', '-t', '-c', 'SELECT 1', '-d', $self->{suite}->connection('master', 'target') ], '<', '/dev/null', '>', \$output, '2>', '/dev/null', IPC::Run::timeout(60)) };
+		return if $run && $output =~ /^1$/m;
+		select(undef, undef, undef, 0.2);
+	}
+	die 'the server does not start again';
 }
 
 # Run a script as the master user. Returns what it printed, and how the server ended, if it did.
@@ -149,7 +172,7 @@ sub run
 	my $file = "$self->{dir}/calls.sql";
 	unlink($file);
 	append_to_file($file, $sql);
-	my $harness = IPC::Run::start([ 'psql', '-X', '-q', '-A', '-t', '-f', $file, '-d', $suite->connection('master', 'target') ], '<', '/dev/null', '>', \$output, '2>', '/dev/null', my $timer = IPC::Run::timer(25));
+	my $harness = IPC::Run::start([ 'stdbuf', '-oL', 'psql', '-X', '-q', '-A', '-t', '-f', $file, '-d', $suite->connection('master', 'target') ], '<', '/dev/null', '>', \$output, '2>', '/dev/null', my $timer = IPC::Run::timer(25));
 	my ($heard, $stuck) = (0, 0);
 	while ($harness->pumpable)
 	{

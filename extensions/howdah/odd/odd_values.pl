@@ -13,6 +13,10 @@ use Escape;
 use Odd;
 use Test::More;
 
+# What goes on for longer than a cancel should take, and ends by itself or by a restart alone, as
+# a loop in PL/Perl does. No session but its own is harmed.
+my $known = qr/^cannot be cancelled: SELECT (public\.(st_aslatlontext|word_similarity\w*|_pgr_contraction)|dbms_pipe\.create_pipe|oracle\.[rl]pad)\(/;
+
 my $seed = $ENV{ODD_SEED} // time % 100000;
 my $calls = $ENV{ODD_CALLS} // 40;
 print "# ODD_SEED=$seed ODD_CALLS=$calls draws the same calls again\n";
@@ -29,6 +33,7 @@ for my $extension (@{ $suite->{extensions} })
 	next unless @functions;
 	my ($made, @ended) = $odd->call($calls, @functions);
 	$all += $made;
+	@ended = grep { !/$known/ } @ended;
 	is(join("\n", @ended), '', "$name: $made calls of " . @functions . ' functions');
 }
 cmp_ok($all, '>', 0, "$all calls");

@@ -52,6 +52,8 @@ static const Grant grants[] = {
 	{"log_fdw", ProcedureRelationId, NULL, "EXECUTE"},
 	{"mysql_fdw", ForeignDataWrapperRelationId, "mysql_fdw", "USAGE"},
 	{"oracle_fdw", ForeignDataWrapperRelationId, "oracle_fdw", "USAGE"},
+	/* that dumps can be restored: nobody has the functions that read it (argument.c) */
+	{"orafce", RelationRelationId, "utl_file_dir", "SELECT, INSERT, UPDATE, DELETE"},
 	{"pg_cron", NamespaceRelationId, "cron", "USAGE"},
 	/* not alter_job: it finds the job by operators of whoever calls it */
 	{"pg_cron", ProcedureRelationId, "schedule", "EXECUTE"},

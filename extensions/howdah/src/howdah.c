@@ -63,13 +63,13 @@ static const char default_extensions[] =
 "btree_gist, citext, cube, dblink, dict_int, dict_xsyn, earthdistance, "
 "fuzzystrmatch, hll, hstore, hstore_plperl, hypopg, insert_username, "
 "intagg, intarray, ip4r, isn, jsonb_plperl, lo, log_fdw, ltree, "
-"moddatetime, pg_buffercache, pg_cron, pg_freespacemap, pg_partman, "
-"pg_prewarm, pg_qualstats, pg_stat_statements, pg_trgm, pg_visibility, "
-"pg_wait_sampling, pgaudit, pgcrypto, pgrowlocks, pgstattuple, pgtap, "
-"plperl, plpgsql, plpgsql_check, pltcl, postgis, postgis_raster, "
-"postgis_topology, postgres_fdw, prefix, refint, rum, seg, semver, "
-"sslinfo, tablefunc, tcn, tds_fdw, tsm_system_rows, tsm_system_time, "
-"unaccent, uuid-ossp, vector";
+"moddatetime, mysql_fdw, orafce, pg_buffercache, pg_cron, pg_freespacemap, "
+"pg_partman, pg_prewarm, pg_qualstats, pg_similarity, pg_stat_statements, "
+"pg_trgm, pg_visibility, pg_wait_sampling, pgaudit, pgcrypto, pgrouting, "
+"pgrowlocks, pgstattuple, pgtap, plperl, plpgsql, plpgsql_check, pltcl, "
+"postgis, postgis_raster, postgis_topology, postgres_fdw, prefix, refint, "
+"rum, seg, semver, sslinfo, tablefunc, tcn, tds_fdw, tsm_system_rows, "
+"tsm_system_time, unaccent, uuid-ossp, vector";
 
 static ProcessUtility_hook_type next_process_utility;
 

@@ -14,6 +14,7 @@
 
 #include "postgres.h"
 
+#include "access/htup.h"
 #include "compat.h"
 #include "fmgr.h"
 #include "nodes/parsenodes.h"
@@ -94,6 +95,12 @@ extern void howdah_check_execute(Oid function);
 /* connection.c: what trust.c puts in the place of some functions */
 extern bool howdah_is_connecting(Oid function);
 extern Datum howdah_connect(PG_FUNCTION_ARGS);
+extern char *howdah_function_library(HeapTuple proc);
+extern char *howdah_function_text(HeapTuple proc, AttrNumber attribute);
+
+/* argument.c: the same */
+extern bool howdah_guards_arguments(Oid function);
+extern Datum howdah_call_guarded(PG_FUNCTION_ARGS);
 
 /* subscription.c */
 extern void howdah_subscription_init(void);

@@ -101,7 +101,7 @@ needs_check(Oid function)
 	if (IsBinaryUpgrade)
 		return false;
 	if (!howdah_is_user_code(function, &rettype))
-		return howdah_is_connecting(function);
+		return howdah_is_connecting(function) || howdah_guards_arguments(function);
 	return rettype == EVENT_TRIGGEROID || refuses();
 }
 
@@ -111,11 +111,16 @@ check_call(FmgrHookEventType event, FmgrInfo *flinfo, Datum *arg)
 {
 	Oid			rettype;
 
-	if (event == FHET_START && !IsBinaryUpgrade &&
-		!howdah_is_user_code(flinfo->fn_oid, &rettype))
+	if (flinfo->fn_addr == howdah_connect ||
+		flinfo->fn_addr == howdah_call_guarded)
+		 /* has been replaced at its first call */ ;
+	else if (event == FHET_START && !IsBinaryUpgrade &&
+			 !howdah_is_user_code(flinfo->fn_oid, &rettype))
 	{
 		if (howdah_is_connecting(flinfo->fn_oid))
 			flinfo->fn_addr = howdah_connect;
+		else if (howdah_guards_arguments(flinfo->fn_oid))
+			flinfo->fn_addr = howdah_call_guarded;
 	}
 	else if (event == FHET_START && !IsBinaryUpgrade)
 	{
