@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -117,17 +118,23 @@ func (f *fleet) must(err error) {
 	}
 }
 
-// showRefusals shows what agents said of tokens, and of what drivers ask.
+// refusals are in lines of agents about tokens, logins and what drivers ask, and in those of servers about logins.
+var refusals = regexp.MustCompile(`token|logs in|answer logins|drivers|LDAP`)
+
 func (f *fleet) showRefusals(dir string) {
-	logs, _ := filepath.Glob(filepath.Join(dir, "agent*.log"))
-	for _, log := range logs {
-		text, _ := os.ReadFile(log)
+	_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, _ error) error {
+		name := filepath.Base(path)
+		if !strings.HasPrefix(name, "agent") && !strings.HasPrefix(name, "postgresql.log") {
+			return nil
+		}
+		text, _ := os.ReadFile(path)
 		for line := range strings.Lines(string(text)) {
-			if strings.Contains(line, "token") || strings.Contains(line, "drivers") {
+			if refusals.MatchString(line) {
 				f.Log(strings.TrimSpace(line))
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // inHosts gives the endpoints of a Howdah that has addresses alone names in a file like /etc/hosts.
