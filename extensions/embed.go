@@ -26,3 +26,9 @@ var Drivers string
 //
 //go:embed howdah/slots.sql
 var Slots string
+
+// SlotsUndo gives PostgreSQL's own functions their names back, in one database: for a server without
+// the module.
+//
+//go:embed howdah/slots_undo.sql
+var SlotsUndo string

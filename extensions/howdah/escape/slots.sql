@@ -53,6 +53,9 @@ BASE_BACKUP;
 -- attempt: to blind the module
 -- in: target replication=database options='-c log_min_messages=panic -c log_replication_commands=off'
 -- as: mover
+BASE_BACKUP;
+-- in: target replication=database
+-- as: mover
 SET log_min_messages = panic;
 SELECT set_config('log_replication_commands', 'off', false);
 RESET ALL;

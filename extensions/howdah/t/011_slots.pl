@@ -129,6 +129,13 @@ $node->safe_psql('postgres', 'REVOKE CONNECT ON DATABASE other FROM PUBLIC');
 like(sends('mover', 'IDENTIFY_SYSTEM', database => 'other'), qr/permission denied for database/, 'CONNECT is needed');
 $node->safe_psql('postgres', 'GRANT CONNECT ON DATABASE other TO PUBLIC');
 
+# Where the module is gone, PostgreSQL's own functions get their names back.
+$node->safe_psql('other', slurp_file('slots_undo.sql')) for (1, 2);
+is($node->safe_psql('other', "SELECT count(*) FROM pg_proc WHERE probin = 'howdah' OR proname LIKE 'howdah%'"), 0, 'nothing of the module is left');
+like(as('mover', "SELECT pg_drop_replication_slot('s')", database => 'other'), $denied, 'and they refuse');
+$node->safe_psql('other', slurp_file('slots.sql'));
+like(as('mover', "SELECT pg_drop_replication_slot('s')", database => 'other'), qr/another database/, 'until they are put in place again');
+
 # What could hide a command.
 my $hide = qr/is fixed in a user's WAL sender|permission denied to set parameter|FATAL/;
 for my $options ('-c log_min_messages=panic', '-c log_replication_commands=off', '-c client_min_messages=error')

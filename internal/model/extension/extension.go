@@ -26,7 +26,7 @@ type Extension struct {
 	// Package: see scripts/build-extension.
 	Source string
 	// Library is what shared_preload_libraries must name before the extension can be used, or may
-	// name for it: see Preload.
+	// name for it: see Preload. It is also the library of what is a plugin of logical slots.
 	Library string
 	Preload Preload
 	// Until is the last major version that has it. 0 says that the newest one does.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"howdah/extensions"
 	"howdah/internal/model/backup"
 )
 
@@ -105,9 +106,18 @@ name in the place of root in pg_ident.conf.
   its functions. Views that users made of these, or of pg_catalog.aurora_replica_status(),
   pg_catalog.aurora_db_instance_identifier(), pg_catalog.aurora_version() or
   pg_catalog.howdah_members(), stop pg_upgrade: drop them first.
+- Where rds.logical_replication was on, PostgreSQL's functions about logical slots have other names.
+  They get their own again by this, in each database, also before pg_upgrade:
+
+%s
 - What users stored is here, also passwords in subscriptions and in user mappings of foreign servers.
 - Nothing is encrypted.
-`, about.User, strings.Join(note.Databases, ", "), roles(note), passwords(about))
+`, about.User, strings.Join(note.Databases, ", "), roles(note), passwords(about), indented(extensions.SlotsUndo))
+}
+
+// indented sets a text off from what is around it.
+func indented(text string) string {
+	return "    " + strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(text), "\t", "  "), "\n", "\n    ")
 }
 
 func roles(note backup.DownloadNote) string {
