@@ -44,6 +44,7 @@
 #include "utils/guc_tables.h"
 #include "utils/memutils.h"
 #include "utils/pidfile.h"
+#include "utils/snapmgr.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
@@ -91,11 +92,12 @@ static void prove_sight(void);
 static void emit_log(ErrorData *edata);
 static bool is_command(ErrorData *edata);
 static void check_command(const char *command);
+static void check_member(void);
 static void check_create(CreateReplicationSlotCmd *command);
 static void check_start(StartReplicationCmd *command);
 static void refuse(const char *what);
-static void watch_for_shutdown(void);
-static void look_for_shutdown(void);
+static void watch_for_end(void);
+static void look_for_end(void);
 static bool server_stops(void);
 
 void
@@ -340,6 +342,8 @@ check_command(const char *command)
 	scratch = AllocSetContextCreate(MessageContext, "howdah command",
 									ALLOCSET_SMALL_SIZES);
 	save = MemoryContextSwitchTo(scratch);
+	check_member();
+	MemoryContextSwitchTo(scratch);
 	parsed = howdah_parse_replication(command);
 	howdah_slot_claimed();
 	switch (parsed != NULL ? nodeTag(parsed) : T_Invalid)
@@ -366,6 +370,29 @@ check_command(const char *command)
 	MemoryContextDelete(scratch);
 }
 
+/* the role may have been taken away since the login; in an aborted transaction nothing runs anyway */
+static void
+check_member(void)
+{
+	bool		begins = !IsTransactionOrTransactionBlock();
+	bool		may;
+
+	if (IsAbortedTransactionBlockState())
+		return;
+	if (begins)
+		StartTransactionCommand();
+	may = !howdah_sender_is_over() && howdah_replicates(GetSessionUserId());
+	if (begins)
+		CommitTransactionCommand();
+	else
+		InvalidateCatalogSnapshot();	/* a slot's snapshot must be the first */
+	if (!may)
+		ereport(FATAL,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to use replication commands"),
+				 errdetail("Membership in \"%s\" was revoked.", "rds_replication")));
+}
+
 static void
 check_create(CreateReplicationSlotCmd *command)
 {
@@ -380,7 +407,7 @@ check_start(StartReplicationCmd *command)
 	if (command->kind != REPLICATION_KIND_LOGICAL || command->slotname == NULL)
 		refuse("physical replication");
 	howdah_check_slot(command->slotname, true);
-	watch_for_shutdown();
+	watch_for_end();
 }
 
 static void
@@ -395,13 +422,14 @@ refuse(const char *what)
 /*
  * A server that stops waits for logical WAL senders before its last checkpoint,
  * until the other side confirms all of the WAL. Some confirm late, and some
- * never: they must not hold up a failover.
+ * never: they must not hold up a failover. Nor do they go on when the role was
+ * taken away.
  */
 static void
-watch_for_shutdown(void)
+watch_for_end(void)
 {
 	if (look_timeout == MAX_TIMEOUTS)
-		look_timeout = RegisterTimeout(USER_TIMEOUT, look_for_shutdown);
+		look_timeout = RegisterTimeout(USER_TIMEOUT, look_for_end);
 	enable_timeout_every(look_timeout,
 						 TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LOOK_MS),
 						 LOOK_MS);
@@ -409,11 +437,10 @@ watch_for_shutdown(void)
 
 /* timeout handler, which runs in a signal handler: ends this process as pg_terminate_backend does */
 static void
-look_for_shutdown(void)
+look_for_end(void)
 {
-	if (!server_stops())
-		return;
-	if (++looks_while_stopping < LOOKS_WHILE_STOPPING)
+	if (!howdah_sender_is_over() &&
+		(!server_stops() || ++looks_while_stopping < LOOKS_WHILE_STOPPING))
 		return;
 	InterruptPending = true;
 	ProcDiePending = true;
