@@ -118,6 +118,7 @@ howdah_slot_init(void)
 							"WAL senders that users leave to the platform.",
 							NULL, &reserved_senders, 20, 0, MAX_BACKENDS,
 							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	howdah_clear_slots();
 	next_shmem_request = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	next_shmem_startup = shmem_startup_hook;

@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * slot.h
- *		What walsender.c asks of slot.c.
+ *		What the files about slots ask of each other.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef HOWDAH_SLOT_H
 #define HOWDAH_SLOT_H
 
+extern void howdah_clear_slots(void);
 extern bool howdah_replicates(Oid role);
 extern void howdah_check_replicating(void);
 extern void howdah_claim_sender(void);

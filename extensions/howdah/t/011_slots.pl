@@ -270,8 +270,11 @@ like(sends('mover', 'IDENTIFY_SYSTEM'), qr/FATAL:.*logical replication is off/, 
 is(as('mover', "SELECT pg_drop_replication_slot('s')"), '', 'what is there can be dropped');
 is($node->safe_psql('postgres', "SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots"), 'db_orders_m2 of_somebody', 'the platform has what it had');
 $node->append_conf('postgresql.conf', "howdah.logical_slots = on\n");
+as('mover', "SELECT pg_create_logical_replication_slot('in_the_way', 'pgoutput')");
 $node->append_conf('postgresql.conf', "wal_level = replica\n");
 $node->restart;
+is($node->safe_psql('postgres', "SELECT string_agg(slot_name, ' ' ORDER BY slot_name) FROM pg_replication_slots"), 'db_orders_m2 of_somebody', 'a server starts with a lower wal_level, without logical slots');
+ok(!-e $node->data_dir . '/pg_replslot/in_the_way.tmp', 'and nothing is left of them');
 like(sends('mover', 'IDENTIFY_SYSTEM'), qr/FATAL:.*logical replication is off.*rds\.logical_replication/s, 'where logical replication is off there is none');
 $subscriber->stop;
 $node->stop;
