@@ -197,8 +197,12 @@ func (s *story) onStandby(database, sql, want string) error {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(cmd.Environ(), "PGPASSWORD="+rig.Password)
 	out, err := cmd.CombinedOutput()
-	if got := strings.TrimSpace(string(out)); err != nil || got != want {
-		return fmt.Errorf("%s on %s: %q instead of %s, %v", sql, m.Name, got, want, err)
+	got := strings.TrimSpace(string(out))
+	if err == nil && got != want {
+		err = fmt.Errorf("not %s", want)
+	}
+	if err != nil {
+		return fmt.Errorf("%s on %s: %q, %w", sql, m.Name, got, err)
 	}
 	return nil
 }

@@ -45,7 +45,10 @@ typedef struct StateBeginning
 
 static bool is_logical(const char *slot);
 
-/* called by the postmaster alone, which holds the lock of the data directory */
+/*
+ * Of use in a postmaster that starts, which holds the lock of the data directory.
+ * A server for a single user may be without the settings of the real one.
+ */
 void
 howdah_clear_slots(void)
 {
@@ -53,7 +56,8 @@ howdah_clear_slots(void)
 	struct dirent *entry;
 	bool		changed = false;
 
-	if (IsUnderPostmaster || wal_level >= WAL_LEVEL_LOGICAL)
+	if (IsUnderPostmaster || !IsPostmasterEnvironment ||
+		wal_level >= WAL_LEVEL_LOGICAL)
 		return;
 	dir = AllocateDir(SLOTS_DIR);
 	while ((entry = ReadDirExtended(dir, SLOTS_DIR, LOG)) != NULL)

@@ -49,7 +49,7 @@ func TestDatabasesHaveSlotsForUsers(t *testing.T) {
 	t.Parallel()
 	_, connect := slotServer(t, "howdah.logical_slots = on\n")
 	platform, mover := connect("rdsadmin", "rdsadmin"), connect("app", "mover")
-	make := func(name string) error {
+	create := func(name string) error {
 		_, err := mover.Exec(t.Context(), "SELECT pg_create_logical_replication_slot($1, 'test_decoding')", name)
 		return err
 	}
@@ -65,7 +65,7 @@ func TestDatabasesHaveSlotsForUsers(t *testing.T) {
 		}
 		return oids
 	}
-	if err := make("early"); err == nil {
+	if err := create("early"); err == nil {
 		t.Error("a slot is made by PostgreSQL's own function")
 	}
 	all := lacking("app", "postgres", "template1")
@@ -74,7 +74,7 @@ func TestDatabasesHaveSlotsForUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := make("mine"); err != nil {
+	if err := create("mine"); err != nil {
 		t.Error(err)
 	}
 	if err := postgres.SlotsSetUp(t.Context(), platform, all); err != nil {

@@ -117,22 +117,22 @@ func (k *Keeper) look(ctx context.Context, target member.Assignment, facts postg
 	case facts.InRecovery:
 		// A standby that streams has another primary. One that does not may become it again.
 		if facts.Streaming && target.Cluster.Upstream == nil {
-			err = k.tidy(ctx, "dropped logical slots of the time when it was the primary", postgres.DropStaleSlots)
+			err = k.tidy(ctx, "they are of the time when it was the primary", postgres.DropStaleSlots)
 		}
 	case target.Cluster.LogicalSlots:
 		err = k.prepare(ctx, target)
 	default:
-		err = k.tidy(ctx, "dropped logical slots: rds.logical_replication was turned off", postgres.DropUserSlots)
+		err = k.tidy(ctx, "rds.logical_replication was turned off", postgres.DropUserSlots)
 	}
 	return err
 }
 
-func (k *Keeper) tidy(ctx context.Context, what string, drop func(context.Context, *pgx.Conn) ([]string, error)) error {
+func (k *Keeper) tidy(ctx context.Context, why string, drop func(context.Context, *pgx.Conn) ([]string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	dropped, err := drop(ctx, k.conn)
 	if len(dropped) > 0 {
-		k.agent.Log.Info(what, "member", k.id, "slots", dropped)
+		k.agent.Log.Info("dropped logical slots", "member", k.id, "slots", dropped, "why", why)
 	}
 	if err != nil {
 		k.drop()
