@@ -508,12 +508,23 @@ check_use(FunctionCallInfo fcinfo, Use use)
 	}
 }
 
+/* run it; who catches an error of it would keep the slot, and PostgreSQL drop it later */
 static void
 run_call(void *arg)
 {
 	Call	   *call = arg;
 
-	call->result = call->run(call->fcinfo);
+	PG_TRY();
+	{
+		call->result = call->run(call->fcinfo);
+	}
+	PG_CATCH();
+	{
+		if (MyReplicationSlot != NULL)
+			ReplicationSlotRelease();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }
 
 /* what stands in for a function of PostgreSQL's */

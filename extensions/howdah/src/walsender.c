@@ -90,6 +90,8 @@ static void at_transaction_event(XactEvent event, void *arg);
 static void become_sender(void);
 static void prove_sight(void);
 static void emit_log(ErrorData *edata);
+static bool has_sent(void);
+static void end_session(ErrorData *edata);
 static bool is_command(ErrorData *edata);
 static void check_command(const char *command);
 static void check_member(void);
@@ -143,7 +145,7 @@ confine_session(void)
 	logs_commands = log_replication_commands;
 	force("log_replication_commands", "on");
 	force("log_min_messages", lets_log_through(log_min_messages) ?
-		  GetConfigOption("log_min_messages", false, false) : "log");
+		  GetConfigOption("log_min_messages", false, false) : "error");
 	force("synchronous_standby_names", "");
 
 	setting = find_setting("log_replication_commands");
@@ -227,11 +229,11 @@ check_application_name(char **value, void **extra, GucSource source)
 	return !reserved;
 }
 
-/* does a message of the level LOG reach the hook? As elog.c has it. */
+/* do messages of the levels LOG and ERROR reach the hook? As elog.c has it. */
 static bool
 lets_log_through(int level)
 {
-	return level == LOG || level <= ERROR;
+	return level != LOG && level <= ERROR;
 }
 
 /* XactCallback: the first transaction is the login */
@@ -304,6 +306,8 @@ prove_sight(void)
 static void
 emit_log(ErrorData *edata)
 {
+	if (is_users && edata->elevel == ERROR && has_sent())
+		end_session(edata);
 	if (is_users && is_command(edata))
 	{
 		if (is_proving)
@@ -317,6 +321,31 @@ emit_log(ErrorData *edata)
 	}
 	if (next_emit_log)
 		next_emit_log(edata);
+}
+
+/* has START_REPLICATION begun to send, now or before? */
+static bool
+has_sent(void)
+{
+	return MyWalSnd != NULL &&
+		(MyWalSnd->state != WALSNDSTATE_STARTUP || MyWalSnd->sentPtr != InvalidXLogRecPtr);
+}
+
+/*
+ * After START_REPLICATION walsender.c of PostgreSQL keeps a pointer to a reader of
+ * WAL that is freed, and at each later error it closes the file of that reader: any
+ * file of the process, so that the server panics. This comes before.
+ */
+static void
+end_session(ErrorData *edata)
+{
+	int			code = edata->sqlerrcode;
+	char	   *message = MemoryContextStrdup(TopMemoryContext,
+											  edata->message ? edata->message : "");
+
+	ereport(FATAL,
+			(errcode(code), errmsg_internal("%s", message),
+			 errdetail("A WAL sender that has sent changes ends at an error.")));
 }
 
 /* is this the message about a command that is going to run? */

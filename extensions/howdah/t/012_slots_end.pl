@@ -1,7 +1,9 @@
-# Whoever loses rds_replication while connected stops receiving, in each way to lose it, and runs no
-# replication command any more.
+# When WAL senders of users end. Whoever loses rds_replication while connected stops receiving, in each
+# way to lose it, and runs no replication command any more. After an error a WAL sender that has sent
+# changes is not used again. An error leaves no slot behind that nobody can have.
 use strict;
 use warnings;
+use IO::Socket::UNIX;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -88,6 +90,73 @@ my $again = session('mover', "IDENTIFY_SYSTEM;\nBEGIN READ ONLY ISOLATION LEVEL 
 $again->{run}->finish;
 like($again->{out}, qr/\|postgres\n.*made/s, 'who gets it back connects anew');
 is($again->{err}, '', 'and uses a snapshot, as subscribers do');
+# What psql cannot do: a replication command, the end of its changes, and more in the same session.
+# Returns what came before the session was ready, or began to send, or ended.
+sub raw
+{
+	my ($socket, $type, $body) = @_;
+	print $socket $type . pack('N', length($body) + 4) . $body;
+	$socket->flush;
+	return answer($socket);
+}
+
+sub answer
+{
+	my ($socket) = @_;
+	my $all = '';
+	while (read($socket, my $head, 5) == 5)
+	{
+		my ($type, $length) = unpack('aN', $head);
+		read($socket, my $body, $length - 4) if $length > 4;
+		$all .= "$type:" . (($body // q()) =~ s{\0}{ }gr) . "\n";
+		return $all if $type eq 'Z' || $type eq 'W';
+	}
+	return $all . 'END';
+}
+
+sub sends_and_errs
+{
+	my ($error) = @_;
+	my $socket = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) or die $!;
+	my $startup = pack('N', 196608) . join("\0", user => 'mover', database => 'postgres', replication => 'database') . "\0\0";
+	print $socket pack('N', length($startup) + 4) . $startup;
+	answer($socket);
+	my $first = raw($socket, 'Q', "SELECT 1/0\0");
+	my $sends = raw($socket, 'Q', "START_REPLICATION SLOT errs LOGICAL 0/0\0");
+	my $over = raw($socket, 'c', '');
+	my $drops = raw($socket, 'Q', "CREATE_REPLICATION_SLOT x TEMPORARY LOGICAL pgoutput NOEXPORT_SNAPSHOT\0") . raw($socket, 'Q', "DROP_REPLICATION_SLOT x\0");
+	return ($first, $sends, $over, $drops, raw($socket, 'Q', "$error\0"));
+}
+
+$node->safe_psql('postgres', "SELECT pg_create_logical_replication_slot('errs', 'test_decoding')");
+for my $level ('warning', 'log', 'panic')
+{
+	$node->append_conf('postgresql.conf', "log_min_messages = $level\n");
+	$node->reload;
+	for my $error ('SELECT 1/0', 'BASE_BACKUP', 'DROP_REPLICATION_SLOT nowhere')
+	{
+		my ($first, $sends, $over, $drops, $last) = sends_and_errs($error);
+		like($first, qr/ERROR.*division by zero.*Z:/s, "an error is no matter at first ($level)");
+		like($sends . $over, qr/W:.*Z:/s, 'it sends, and is told to stop');
+		unlike($drops, qr/E:/, 'and goes on');
+		like($last, qr/FATAL.*(division by zero|permission denied|does not exist).*END/s, "until an error: $error");
+	}
+}
+$node->append_conf('postgresql.conf', "log_min_messages = warning\n");
+$node->reload;
+
+$node->safe_psql('postgres', 'SET SESSION AUTHORIZATION mover; ' . <<'SQL');
+DO $$
+BEGIN
+	PERFORM pg_logical_slot_get_changes('errs', NULL, NULL, 'no-such-option', 'x');
+EXCEPTION WHEN OTHERS THEN
+	IF (SELECT active FROM pg_replication_slots WHERE slot_name = 'errs') THEN
+		RAISE EXCEPTION 'the slot is kept';
+	END IF;
+END
+$$;
+SQL
+is($node->safe_psql('postgres', "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'errs'"), 1, 'a slot outlives an error that is caught');
 $other->{run}->signal('INT');
 eval { $other->{run}->finish };
 $node->stop;
