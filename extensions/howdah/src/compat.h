@@ -78,10 +78,13 @@ howdah_parse_replication(const char *command)
 {
 	Node	   *parsed = NULL;
 #if PG_VERSION_NUM < 180000
+	Node	   *others = replication_parse_result;	/* what PostgreSQL has parsed */
+
 	replication_scanner_init(command);
 	if (replication_scanner_is_replication_command() && replication_yyparse() == 0)
 		parsed = replication_parse_result;
 	replication_scanner_finish();
+	replication_parse_result = others;
 #else
 	yyscan_t	scanner;
 
