@@ -18,6 +18,8 @@ DECLARE
 	own record;
 	made text;
 BEGIN
+	-- the owner of a database may have set it there; the definition is read as text
+	PERFORM pg_catalog.set_config('quote_all_identifiers', 'off', true);
 	FOR own IN SELECT p.oid, p.proname, p.prosrc, pg_catalog.pg_get_functiondef(p.oid) AS definition
 		FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 		WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND p.oid < 16384

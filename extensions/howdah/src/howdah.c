@@ -217,6 +217,7 @@ static void
 run_guarded(UtilityCall *call)
 {
 	howdah_storage_utility(call);
+	howdah_slot_utility(call);
 	if (!guard(call))
 		howdah_run(call);
 }

@@ -118,6 +118,7 @@ extern bool howdah_is_members_name(const char *name);
 
 /* slot.c, walsender.c: logical replication of users */
 extern void howdah_slot_init(void);
+extern void howdah_slot_utility(UtilityCall *call);
 extern void howdah_walsender_init(void);
 
 /* storage.c */

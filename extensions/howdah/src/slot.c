@@ -21,6 +21,7 @@
  */
 #include "howdah.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_authid.h"
 #include "miscadmin.h"
@@ -41,10 +42,12 @@ static const char platform_role[] = "rdsrepladmin";
 
 #define TRANCHE "howdah slots"
 
-/* what a backend has announced; it alone writes to its own */
+/* what a backend has announced; it writes to its own */
 typedef struct Claim
 {
 	bool		sends;			/* it is a WAL sender of a user */
+	Oid			role;			/* who that is */
+	bool		is_over;		/* the role was taken away; others write to this one, under the lock */
 	NameData	creates;		/* a slot that it is about to create, or '' */
 } Claim;
 
@@ -72,12 +75,18 @@ static int	reserved_senders;
 static shmem_request_hook_type next_shmem_request;
 static shmem_startup_hook_type next_shmem_startup;
 static Claim *claims;
+static volatile Claim *sender = NULL;	/* this backend's, if it is a WAL sender of a user */
+
+/* this transaction has changed roles */
+static bool changes_roles = false;
 
 static void shmem_request(void);
 static void shmem_startup(void);
 static Claim *own_claim(void);
 static LWLock *claims_lock(void);
 static void give_up_claim(int code, Datum arg);
+static void at_transaction_event(XactEvent event, void *arg);
+static void end_claims(void);
 static int	slots_of_users(void);
 static bool is_platforms_name(const char *name);
 static bool begins_with(const char *text, const char *prefix);
@@ -114,6 +123,7 @@ howdah_slot_init(void)
 	shmem_request_hook = shmem_request;
 	next_shmem_startup = shmem_startup_hook;
 	shmem_startup_hook = shmem_startup;
+	RegisterXactCallback(at_transaction_event, NULL);
 }
 
 static void
@@ -194,6 +204,9 @@ howdah_claim_sender(void)
 		if (&claims[i] != own && claims[i].sends)
 			others++;
 	own->sends = others < limit;
+	own->role = GetSessionUserId();
+	own->is_over = false;
+	sender = own;
 	LWLockRelease(claims_lock());
 	if (others >= limit)
 		ereport(ERROR,
@@ -202,6 +215,58 @@ howdah_claim_sender(void)
 				 errdetail("%d of max_wal_senders = %d are kept for the platform.",
 						   Min(reserved_senders, max_wal_senders), max_wal_senders),
 				 errhint("End one, or raise max_wal_senders.")));
+}
+
+/* has the user of this WAL sender lost the right to it? A signal handler may ask. */
+bool
+howdah_sender_is_over(void)
+{
+	return sender != NULL && sender->is_over;
+}
+
+/* a WAL sender that runs ends when the right to it goes, and looks at no catalog meanwhile */
+void
+howdah_slot_utility(UtilityCall *call)
+{
+	switch (nodeTag(call->pstmt->utilityStmt))
+	{
+		case T_GrantRoleStmt:
+		case T_AlterRoleStmt:
+		case T_DropRoleStmt:
+		case T_DropOwnedStmt:
+			changes_roles = true;
+			break;
+		default:
+			break;
+	}
+}
+
+/* XactCallback */
+static void
+at_transaction_event(XactEvent event, void *arg)
+{
+	if (changes_roles && event == XACT_EVENT_PRE_COMMIT && claims != NULL)
+		end_claims();
+	if (event != XACT_EVENT_PRE_COMMIT)
+		changes_roles = false;
+}
+
+/* mark the WAL senders of those who are no members any more, by what this transaction sees */
+static void
+end_claims(void)
+{
+	CommandCounterIncrement();
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		Oid			role = claims[i].sends ? claims[i].role : InvalidOid;
+
+		if (!OidIsValid(role) || howdah_replicates(role))
+			continue;
+		LWLockAcquire(claims_lock(), LW_EXCLUSIVE);
+		if (claims[i].sends && claims[i].role == role)
+			claims[i].is_over = true;
+		LWLockRelease(claims_lock());
+	}
 }
 
 /*
@@ -443,12 +508,23 @@ check_use(FunctionCallInfo fcinfo, Use use)
 	}
 }
 
+/* run it; who catches an error of it would keep the slot, and PostgreSQL drop it later */
 static void
 run_call(void *arg)
 {
 	Call	   *call = arg;
 
-	call->result = call->run(call->fcinfo);
+	PG_TRY();
+	{
+		call->result = call->run(call->fcinfo);
+	}
+	PG_CATCH();
+	{
+		if (MyReplicationSlot != NULL)
+			ReplicationSlotRelease();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }
 
 /* what stands in for a function of PostgreSQL's */

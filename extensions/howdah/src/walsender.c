@@ -44,6 +44,7 @@
 #include "utils/guc_tables.h"
 #include "utils/memutils.h"
 #include "utils/pidfile.h"
+#include "utils/snapmgr.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
@@ -89,13 +90,16 @@ static void at_transaction_event(XactEvent event, void *arg);
 static void become_sender(void);
 static void prove_sight(void);
 static void emit_log(ErrorData *edata);
+static bool has_sent(void);
+static void end_session(ErrorData *edata);
 static bool is_command(ErrorData *edata);
 static void check_command(const char *command);
+static void check_member(void);
 static void check_create(CreateReplicationSlotCmd *command);
 static void check_start(StartReplicationCmd *command);
 static void refuse(const char *what);
-static void watch_for_shutdown(void);
-static void look_for_shutdown(void);
+static void watch_for_end(void);
+static void look_for_end(void);
 static bool server_stops(void);
 
 void
@@ -141,7 +145,7 @@ confine_session(void)
 	logs_commands = log_replication_commands;
 	force("log_replication_commands", "on");
 	force("log_min_messages", lets_log_through(log_min_messages) ?
-		  GetConfigOption("log_min_messages", false, false) : "log");
+		  GetConfigOption("log_min_messages", false, false) : "error");
 	force("synchronous_standby_names", "");
 
 	setting = find_setting("log_replication_commands");
@@ -225,11 +229,11 @@ check_application_name(char **value, void **extra, GucSource source)
 	return !reserved;
 }
 
-/* does a message of the level LOG reach the hook? As elog.c has it. */
+/* do messages of the levels LOG and ERROR reach the hook? As elog.c has it. */
 static bool
 lets_log_through(int level)
 {
-	return level == LOG || level <= ERROR;
+	return level != LOG && level <= ERROR;
 }
 
 /* XactCallback: the first transaction is the login */
@@ -302,6 +306,8 @@ prove_sight(void)
 static void
 emit_log(ErrorData *edata)
 {
+	if (is_users && edata->elevel == ERROR && has_sent())
+		end_session(edata);
 	if (is_users && is_command(edata))
 	{
 		if (is_proving)
@@ -315,6 +321,31 @@ emit_log(ErrorData *edata)
 	}
 	if (next_emit_log)
 		next_emit_log(edata);
+}
+
+/* has START_REPLICATION begun to send, now or before? */
+static bool
+has_sent(void)
+{
+	return MyWalSnd != NULL &&
+		(MyWalSnd->state != WALSNDSTATE_STARTUP || MyWalSnd->sentPtr != InvalidXLogRecPtr);
+}
+
+/*
+ * After START_REPLICATION walsender.c of PostgreSQL keeps a pointer to a reader of
+ * WAL that is freed, and at each later error it closes the file of that reader: any
+ * file of the process, so that the server panics. This comes before.
+ */
+static void
+end_session(ErrorData *edata)
+{
+	int			code = edata->sqlerrcode;
+	char	   *message = MemoryContextStrdup(TopMemoryContext,
+											  edata->message ? edata->message : "");
+
+	ereport(FATAL,
+			(errcode(code), errmsg_internal("%s", message),
+			 errdetail("A WAL sender that has sent changes ends at an error.")));
 }
 
 /* is this the message about a command that is going to run? */
@@ -340,6 +371,8 @@ check_command(const char *command)
 	scratch = AllocSetContextCreate(MessageContext, "howdah command",
 									ALLOCSET_SMALL_SIZES);
 	save = MemoryContextSwitchTo(scratch);
+	check_member();
+	MemoryContextSwitchTo(scratch);
 	parsed = howdah_parse_replication(command);
 	howdah_slot_claimed();
 	switch (parsed != NULL ? nodeTag(parsed) : T_Invalid)
@@ -366,6 +399,29 @@ check_command(const char *command)
 	MemoryContextDelete(scratch);
 }
 
+/* the role may have been taken away since the login; in an aborted transaction nothing runs anyway */
+static void
+check_member(void)
+{
+	bool		begins = !IsTransactionOrTransactionBlock();
+	bool		may;
+
+	if (IsAbortedTransactionBlockState())
+		return;
+	if (begins)
+		StartTransactionCommand();
+	may = !howdah_sender_is_over() && howdah_replicates(GetSessionUserId());
+	if (begins)
+		CommitTransactionCommand();
+	else
+		InvalidateCatalogSnapshot();	/* a slot's snapshot must be the first */
+	if (!may)
+		ereport(FATAL,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to use replication commands"),
+				 errdetail("Membership in \"%s\" was revoked.", "rds_replication")));
+}
+
 static void
 check_create(CreateReplicationSlotCmd *command)
 {
@@ -380,7 +436,7 @@ check_start(StartReplicationCmd *command)
 	if (command->kind != REPLICATION_KIND_LOGICAL || command->slotname == NULL)
 		refuse("physical replication");
 	howdah_check_slot(command->slotname, true);
-	watch_for_shutdown();
+	watch_for_end();
 }
 
 static void
@@ -395,13 +451,14 @@ refuse(const char *what)
 /*
  * A server that stops waits for logical WAL senders before its last checkpoint,
  * until the other side confirms all of the WAL. Some confirm late, and some
- * never: they must not hold up a failover.
+ * never: they must not hold up a failover. Nor do they go on when the role was
+ * taken away.
  */
 static void
-watch_for_shutdown(void)
+watch_for_end(void)
 {
 	if (look_timeout == MAX_TIMEOUTS)
-		look_timeout = RegisterTimeout(USER_TIMEOUT, look_for_shutdown);
+		look_timeout = RegisterTimeout(USER_TIMEOUT, look_for_end);
 	enable_timeout_every(look_timeout,
 						 TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LOOK_MS),
 						 LOOK_MS);
@@ -409,11 +466,10 @@ watch_for_shutdown(void)
 
 /* timeout handler, which runs in a signal handler: ends this process as pg_terminate_backend does */
 static void
-look_for_shutdown(void)
+look_for_end(void)
 {
-	if (!server_stops())
-		return;
-	if (++looks_while_stopping < LOOKS_WHILE_STOPPING)
+	if (!howdah_sender_is_over() &&
+		(!server_stops() || ++looks_while_stopping < LOOKS_WHILE_STOPPING))
 		return;
 	InterruptPending = true;
 	ProcDiePending = true;

@@ -28,10 +28,13 @@ type Facts struct {
 	// Paused says that a replica does not replay. The cause may be that it has less of some setting
 	// than its primary.
 	Paused bool
-	// LostSlots lists the replication slots whose WAL was given up.
+	// LostSlots lists the slots of standbys and replicas whose WAL was given up.
 	LostSlots []string
+	// LostUserSlots lists logical slots whose WAL was given up, the first of them by name if there are
+	// many: users make as many as max_replication_slots allows.
+	LostUserSlots []string
 	// Slots lists the logical slots, which are users', but for those that end with a session. A slot
-	// whose WAL was given up is not in the list.
+	// whose WAL was given up is not in the list. If there are many, it has the first hundred by name.
 	Slots []string
 	// Waiting lists the commits that wait for synchronous standbys. Each has a name that no other
 	// commit has.
@@ -63,9 +66,10 @@ SELECT r.recovery,
   CASE WHEN NOT r.recovery OR pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
        ELSE coalesce(extract(epoch FROM now() - pg_last_xact_replay_timestamp()), 0) END::float8,
   CASE WHEN r.recovery THEN pg_is_wal_replay_paused() ELSE false END,
-  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost'),
+  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost' AND slot_type = 'physical'),
+  ARRAY(SELECT slot_name::text FROM pg_replication_slots WHERE wal_status = 'lost' AND slot_type = 'logical' ORDER BY slot_name LIMIT 20),
   ARRAY(SELECT slot_name::text FROM pg_replication_slots
-    WHERE slot_type = 'logical' AND NOT temporary AND wal_status IS DISTINCT FROM 'lost' ORDER BY slot_name),
+    WHERE slot_type = 'logical' AND NOT temporary AND wal_status IS DISTINCT FROM 'lost' ORDER BY slot_name LIMIT 100),
   ARRAY(SELECT concat_ws('/', pid, query_start, backend_xid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'),
   current_setting('shared_preload_libraries'),
   coalesce(current_setting('howdah.storage_full', true), ''),
@@ -77,7 +81,7 @@ func Observe(ctx context.Context, conn *pgx.Conn) (Facts, error) {
 	var f Facts
 	var position *string
 	var inserted, flushed string
-	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.Slots, &f.Waiting, &f.Libraries, &f.StorageFull, &f.Started)
+	err := conn.QueryRow(ctx, observeSQL).Scan(&f.InRecovery, &f.Timeline, &position, &inserted, &flushed, &f.Streaming, &f.LagSeconds, &f.Paused, &f.LostSlots, &f.LostUserSlots, &f.Slots, &f.Waiting, &f.Libraries, &f.StorageFull, &f.Started)
 	if err != nil {
 		return Facts{}, fmt.Errorf("observe server: %w", err)
 	}

@@ -50,14 +50,14 @@ func SetStorage(ctx context.Context, conn *pgx.Conn, level string) (since time.T
 	return since, nil
 }
 
-// usersOnly selects sessions of users. It leaves out commits that wait for standbys, as these have
-// all the storage that they need.
+// usersOnly selects sessions of users. Their WAL senders are among them, which run SQL too. It leaves
+// out commits that wait for standbys, as these have all the storage that they need.
 const usersOnly = ` FROM pg_stat_activity a WHERE wait_event IS DISTINCT FROM 'SyncRep'
-	AND usesysid NOT IN (SELECT oid FROM pg_roles WHERE rolsuper)`
+	AND usesysid NOT IN (SELECT oid FROM pg_roles WHERE rolsuper OR rolreplication) AND backend_type IN ('client backend', 'walsender')`
 
 // CancelWrites cancels the statements of users whose transactions have written something.
 func CancelWrites(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, `SELECT pg_cancel_backend(pid)`+usersOnly+` AND backend_type = 'client backend' AND state = 'active' AND backend_xid IS NOT NULL`)
+	_, err := conn.Exec(ctx, `SELECT pg_cancel_backend(pid)`+usersOnly+` AND state = 'active' AND backend_xid IS NOT NULL`)
 	if err != nil {
 		return fmt.Errorf("cancel writes: %w", err)
 	}
@@ -66,10 +66,11 @@ func CancelWrites(ctx context.Context, conn *pgx.Conn) error {
 
 // EndWriters ends sessions that the primary does not refuse, because they began before it was told.
 // These are sessions of users that run a statement in a transaction older than since: those that
-// have written, and at StorageOver all of them. It also ends the older workers of subscriptions,
-// which start again and are then refused. A cancel would not do, as a function may catch it.
+// have written, and at StorageOver all of them, but for WAL senders that only read: PostgreSQL does
+// not show when their transactions began. It also ends the older workers of subscriptions, which
+// start again and are then refused. A cancel would not do, as a function may catch it.
 func EndWriters(ctx context.Context, conn *pgx.Conn, level string, since time.Time) error {
-	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid)`+usersOnly+` AND backend_type = 'client backend' AND state = 'active' AND xact_start < $1 AND (backend_xid IS NOT NULL OR $2)
+	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid)`+usersOnly+` AND state = 'active' AND coalesce(xact_start, query_start) < $1 AND (backend_xid IS NOT NULL OR $2 AND backend_type = 'client backend')
 	UNION ALL SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE backend_type LIKE 'logical replication%worker' AND wait_event IS DISTINCT FROM 'SyncRep' AND backend_start < $1`, since, level == StorageOver)
 	if err != nil {
@@ -85,7 +86,7 @@ func EndSorts(ctx context.Context, conn *pgx.Conn, u Usage, most int64) error {
 	if len(sorts)+len(slots) == 0 {
 		return nil
 	}
-	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid)`+usersOnly+` AND backend_type IN ('client backend', 'walsender')
+	_, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid)`+usersOnly+`
 	AND (pid = ANY($1) OR pid IN (SELECT leader_pid FROM pg_stat_activity WHERE pid = ANY($1))
 		OR pid IN (SELECT active_pid FROM pg_replication_slots WHERE slot_name = ANY($2)))`, sorts, slots)
 	if err != nil {

@@ -58,6 +58,8 @@ func (r *runner) addProblem(report *member.Report, s probe.Sight) {
 		report.Problem = member.NotReplicating
 	case report.Ready && r.module.lacks(r.Want, s.Facts, r.postmaster.Process) != "":
 		report.Problem, report.Detail = member.NoModule, r.module.lacks(r.Want, s.Facts, r.postmaster.Process)
+	case len(s.Facts.LostUserSlots) > 0 && report.Ready: // what a user does hides nothing
+		report.Problem, report.Detail = member.SlotLost, strings.Join(s.Facts.LostUserSlots, ", ")
 	case !report.Ready && s.Detail != "":
 		report.Detail = s.Detail
 	}

@@ -42,6 +42,14 @@ func TestAddProblem(t *testing.T) {
 			probe.Sight{Facts: postgres.Facts{LostSlots: []string{"a", "b"}}}, member.SlotLost, "a, b",
 		},
 		{
+			"a lost slot of a user", limited, member.Report{Ready: true},
+			probe.Sight{Facts: postgres.Facts{LostUserSlots: []string{"c"}}}, member.SlotLost, "c",
+		},
+		{
+			"a lost slot of a user hides nothing", limited, member.Report{Ready: true, StorageBytes: 1000},
+			probe.Sight{Facts: postgres.Facts{LostUserSlots: []string{"c"}}}, member.StorageFull, "",
+		},
+		{
 			"a lost slot of a server that is gone", limited, member.Report{},
 			probe.Sight{Facts: postgres.Facts{LostSlots: []string{"a"}}}, member.None, "",
 		},
