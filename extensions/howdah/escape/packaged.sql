@@ -119,8 +119,8 @@ UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis_topology';
 -- as: master
 ALTER EXTENSION postgis_topology UPDATE;
 SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis_topology';
--- sees: Its script needs a list of plain names, and not: "x""; ALTER ROLE
--- sees: Its script needs a list of plain names, and not: public;ALTER
+-- sees: Its script needs a list of plain names without pg_catalog, and not: "x""; ALTER ROLE
+-- sees: Its script needs a list of plain names without pg_catalog, and not: public;ALTER
 -- sees: version 3.3.1
 
 -- attempt: the search_path of somebody else's database
@@ -157,6 +157,77 @@ DROP EXTENSION postgis_topology;
 -- sees: must be owner of table topology
 -- sees: srid 0
 -- sees: permission denied for table topology
+
+-- attempt: an operator in the schema of topologies, by which the script copies one whose faces are a view
+-- needs: postgis_topology
+-- as: master
+CREATE EXTENSION postgis_topology CASCADE;
+CREATE OPERATOR topology.|| (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = topology.copytopology);
+INSERT INTO topology.topology (name, srid, precision) VALUES ('topology', 0, 0);
+CREATE VIEW topology.face AS SELECT 1 AS face_id, NULL::geometry AS mbr WHERE query_to_xml('SELECT set_config(''escape.done'', ''by '' || current_user, false)', true, true, '') IS NOT NULL;
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname ~ '^postgis';
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+ALTER EXTENSION postgis_topology UPDATE;
+SELECT 'done ' || current_setting('escape.done', true);
+DROP OPERATOR topology.|| (varchar, varchar);
+ALTER EXTENSION postgis_topology UPDATE;
+SELECT extname || ' is ' || extversion FROM pg_extension WHERE extname = 'postgis_topology';
+-- sees: operator topology.|| may not be used in the script of an extension
+-- sees: postgis_topology is 3.3.2
+-- not: done by
+
+-- attempt: an operator on built-in types in the schema of postgis
+-- needs: postgis
+-- as: master
+CREATE SCHEMA gis;
+CREATE EXTENSION postgis SCHEMA gis;
+CREATE OPERATOR gis.< (LEFTARG = int[], RIGHTARG = int[], FUNCTION = array_gt);
+CREATE FUNCTION gis.gt(int[], int[]) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE OPERATOR gis.< (LEFTARG = int[], RIGHTARG = int[], FUNCTION = gis.gt);
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis';
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis';
+-- sees: operator gis.< may not be used in the script of an extension|function gis.gt.* may not run with superuser rights
+-- sees: version 3.3.1
+
+-- attempt: what an update has left of postgis, in a schema that is renamed to a statement
+-- needs: postgis
+-- as: master
+CREATE SCHEMA old;
+-- as: rdsadmin
+CREATE FUNCTION old.st_dwithin_deprecated_by_postgis_300(text, text, float8) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+-- as: master
+CREATE VIEW rests AS SELECT old.st_dwithin_deprecated_by_postgis_300('', '', 1);
+ALTER SCHEMA old RENAME TO "(a int,out int)language sql as'select 1';create role m--AS x";
+CREATE EXTENSION postgis;
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis';
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis';
+DROP VIEW rests;
+-- as: rdsadmin
+DROP FUNCTION "(a int,out int)language sql as'select 1';create role m--AS x".st_dwithin_deprecated_by_postgis_300;
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+SELECT 'then ' || extversion FROM pg_extension WHERE extname = 'postgis';
+-- sees: extension "postgis" cannot be updated while there is the function .*st_dwithin_deprecated_by_postgis_300
+-- sees: version 3.3.1
+-- sees: then 3.3.2
+
+-- attempt: a search_path of the login with schemas before those of PostgreSQL
+-- needs: postgis_topology
+-- as: master
+ALTER ROLE master SET search_path = evil, pg_catalog, public;
+-- as: master
+CREATE EXTENSION postgis_topology CASCADE;
+SELECT 'made ' || count(*) FROM pg_extension WHERE extname = 'postgis_topology';
+-- sees: Its script needs a list of plain names without pg_catalog
+-- sees: made 0
 
 -- attempt: a job of somebody else's
 -- needs: pg_cron
