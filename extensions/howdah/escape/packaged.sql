@@ -224,6 +224,7 @@ SELECT 'then ' || extversion FROM pg_extension WHERE extname = 'postgis';
 -- as: master
 ALTER ROLE master SET search_path = evil, pg_catalog, public;
 -- as: master
+SET search_path = public;
 CREATE EXTENSION postgis_topology CASCADE;
 SELECT 'made ' || count(*) FROM pg_extension WHERE extname = 'postgis_topology';
 -- sees: Its script needs a list of plain names without pg_catalog

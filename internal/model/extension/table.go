@@ -98,7 +98,7 @@ var packaged = []Extension{
 	{Name: "postgis_raster", For: "rasters for PostGIS", Package: "postgresql-N-postgis-3", Version: "3.3.2",
 		Note: "the drivers of GDAL and rasters outside of the database are off, and stay off: they read files and addresses. Without `ST_SetGeoTransform`, which ends the server: `ST_SetScale`, `ST_SetSkew` and others do the same"},
 	{Name: "postgis_topology", For: "topologies for PostGIS", Package: "postgresql-N-postgis-3", Version: "3.3.2",
-		Note: "for the owner of the database, as its script adds the schema `topology` to the database's search_path. The search_path of the login has to be a list of plain names, and have the schema of postgis. A restore of a dump begins the ids of topologies anew: `SELECT setval('topology.topology_id_seq', max(id)) FROM topology.topology`"},
+		Note: "for the owner of the database, as its script adds the schema `topology` to the database's search_path. The search_path of the login has to be a list of plain names without pg_catalog, and have the schema of postgis. A restore of a dump begins the ids of topologies anew: `SELECT setval('topology.topology_id_seq', max(id)) FROM topology.topology`"},
 	{Name: "prefix", For: "prefixes of telephone numbers, with indexes", Package: "postgresql-N-prefix", Version: "1.2.9"},
 	{Name: "rum", For: "text search with ranks in the index", Package: "postgresql-N-rum", Version: "1.3.13"},
 	{Name: "semver", For: "semantic versions", Package: "postgresql-N-semver", Version: "0.32.0"},
