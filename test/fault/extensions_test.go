@@ -33,6 +33,7 @@ var trials = map[string]trial{
 	"hll":              {"", `SELECT (#hll_add(hll_empty(), hll_hash_integer(1)))::int::text`, "1"},
 	"hypopg":           {`CREATE TABLE try_hypopg (a int)`, `SELECT count(*)::text FROM hypopg_create_index('CREATE INDEX ON try_hypopg (a)')`, "1"},
 	"ip4r":             {"", `SELECT ('10.0.0.0/8'::ip4r >>= '10.1.2.3'::ip4r)::text`, "true"},
+	"mysql_fdw":        {`CREATE SERVER try_mysql FOREIGN DATA WRAPPER mysql_fdw OPTIONS (host '127.0.0.1', port '1')`, `SELECT count(*)::text FROM pg_foreign_server WHERE srvname = 'try_mysql'`, "1"},
 	"orafce":           {"", `SELECT oracle.add_months('2024-01-31'::date, 1)::text`, "2024-02-29"},
 	"pg_partman":       {`CREATE TABLE public.try_part (id int, at timestamptz NOT NULL) PARTITION BY RANGE (at)`, `SELECT count(*)::text FROM part_config`, "0"},
 	"pg_qualstats":     {"", `SELECT (count(*) >= 0)::text FROM pg_qualstats`, "true"},
@@ -54,7 +55,7 @@ var trials = map[string]trial{
 	"prefix":  {"", `SELECT ('123'::prefix_range @> '12345')::text`, "true"},
 	"rum":     {`CREATE TABLE try_rum (t tsvector); CREATE INDEX ON try_rum USING rum (t); INSERT INTO try_rum VALUES ('a b')`, `SELECT count(*)::text FROM try_rum WHERE t @@ 'b'`, "1"},
 	"semver":  {"", `SELECT ('1.2.3'::semver < '1.10.0'::semver)::text`, "true"},
-	"tds_fdw": {`CREATE SERVER try_tds FOREIGN DATA WRAPPER tds_fdw OPTIONS (servername '127.0.0.1', port '1', database 'x')`, `SELECT count(*)::text FROM pg_foreign_server`, "1"},
+	"tds_fdw": {`CREATE SERVER try_tds FOREIGN DATA WRAPPER tds_fdw OPTIONS (servername '127.0.0.1', port '1', database 'x')`, `SELECT count(*)::text FROM pg_foreign_server WHERE srvname = 'try_tds'`, "1"},
 	"vector":  {`CREATE TABLE try_vector (v vector(2)); CREATE INDEX ON try_vector USING hnsw (v vector_l2_ops); INSERT INTO try_vector VALUES ('[1,2]')`, `SELECT (v <-> '[1,2]')::text FROM try_vector`, "0"},
 }
 

@@ -410,13 +410,11 @@ SELECT * FROM f;
 -- as: master
 CREATE EXTENSION pg_repack;
 CREATE EXTENSION pglogical;
-CREATE EXTENSION mysql_fdw;
 CREATE EXTENSION wal2json;
 CREATE EXTENSION plprofiler;
 SELECT 'slot ' || slot_name FROM pg_create_logical_replication_slot('s', 'wal2json') AS t (slot_name, lsn);
 -- sees: extension "pg_repack" is not supported on this instance
 -- sees: extension "pglogical" is not supported on this instance
--- sees: extension "mysql_fdw" is not supported on this instance
 -- sees: extension "plprofiler" is not supported on this instance
 -- sees: extension "wal2json" is not supported on this instance
 -- not: slot s
@@ -525,3 +523,27 @@ SELECT 'made ' || ST_AsGeoJSON('POINT(1 2)'::geometry, 15);
 -- sees: invalid argument 1 of function st_relatematch
 -- sees: permission denied for function _postgis_index_extent
 -- sees: made {"type":"Point"
+
+-- attempt: files of the server by options of MySQL
+-- needs: mysql_fdw
+-- as: master
+CREATE EXTENSION mysql_fdw;
+CREATE SERVER a FOREIGN DATA WRAPPER mysql_fdw OPTIONS (host '127.0.0.1', port '1', init_command 'LOAD DATA LOCAL INFILE ''/etc/passwd'' INTO TABLE x');
+CREATE SERVER b FOREIGN DATA WRAPPER mysql_fdw OPTIONS (mysql_default_file '/etc/passwd');
+CREATE SERVER c FOREIGN DATA WRAPPER mysql_fdw OPTIONS (ssl_key '/etc/passwd');
+CREATE SERVER d FOREIGN DATA WRAPPER mysql_fdw OPTIONS (sql_mode 'x');
+CREATE SERVER m FOREIGN DATA WRAPPER mysql_fdw OPTIONS (host '127.0.0.1', port '1');
+ALTER SERVER m OPTIONS (ADD init_command 'LOAD DATA LOCAL INFILE ''/etc/passwd'' INTO TABLE x');
+ALTER SERVER m OPTIONS (SET port '2', ADD ssl_ca '/etc/passwd');
+DO $$ BEGIN EXECUTE 'ALTER SERVER m OPTIONS (ADD mysql_default_file ''/etc/passwd'')'; END $$;
+CREATE USER MAPPING FOR master SERVER m OPTIONS (username 'u', init_command 'x');
+CREATE USER MAPPING FOR master SERVER m OPTIONS (username 'u', password 'p');
+CREATE FOREIGN TABLE f (a int) SERVER m OPTIONS (dbname 'd', table_name 't', init_command 'x');
+ALTER FOREIGN DATA WRAPPER mysql_fdw OPTIONS (ADD init_command 'x');
+CREATE FOREIGN DATA WRAPPER mine HANDLER mysql_fdw_handler;
+SELECT 'options: ' || srvoptions::text FROM pg_foreign_server;
+-- sees: permission denied to use the option "init_command" of mysql_fdw
+-- sees: permission denied to use the option "mysql_default_file" of mysql_fdw
+-- sees: permission denied to use the option "sql_mode" of mysql_fdw
+-- sees: invalid option "init_command"
+-- sees: options: {host=127.0.0.1,port=1}

@@ -63,6 +63,7 @@ static const Guarded guarded[] = {
 	{"orafce", "utl_file_*", NOBODY},
 	{"pg_similarity", "soundex*", NOT_EMPTY},
 	/* they stumble over what is in a graph */
+	{"libpgrouting-*", "_pgr_alphashape", NOBODY},
 	{"libpgrouting-*", "_pgr_biconnectedcomponents", NOBODY},
 	{"libpgrouting-*", "_pgr_chinesepostman", NOBODY},
 	{"libpgrouting-*", "_pgr_lengauertarjandominatortree", NOBODY},

@@ -21,6 +21,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/syscache.h"
@@ -36,7 +37,19 @@ static const char *const file_options[] = {
 	"passfile", "servicefile", "sslcert", "sslkey", "sslkeylogfile"
 };
 
+/*
+ * Options of MySQL's servers. Others name files (mysql_default_file, ssl_key), or
+ * are a statement: with "LOAD DATA LOCAL" as init_command, the client library
+ * sends whatever file the other end asks for.
+ */
+static const char *const mysql_options[] = {
+	"host", "port", "secure_auth", "reconnect", "use_remote_estimate",
+	"fetch_size", "character_set", "truncatable"
+};
+
 static void check_text(const char *text);
+static void check_server(const char *wrapper, List *options);
+static const char *wrapper_of(const char *server);
 static void check_options(List *options);
 static void refuse_option(const char *option);
 static bool gives_option(const char *text, const char *option);
@@ -54,9 +67,11 @@ howdah_guard_connection(UtilityCall *call)
 	else if (IsA(node, AlterSubscriptionStmt))
 		check_text(((AlterSubscriptionStmt *) node)->conninfo);
 	else if (IsA(node, CreateForeignServerStmt))
-		check_options(((CreateForeignServerStmt *) node)->options);
+		check_server(((CreateForeignServerStmt *) node)->fdwname,
+					 ((CreateForeignServerStmt *) node)->options);
 	else if (IsA(node, AlterForeignServerStmt))
-		check_options(((AlterForeignServerStmt *) node)->options);
+		check_server(wrapper_of(((AlterForeignServerStmt *) node)->servername),
+					 ((AlterForeignServerStmt *) node)->options);
 	else if (IsA(node, CreateUserMappingStmt))
 		check_options(((CreateUserMappingStmt *) node)->options);
 	else if (IsA(node, AlterUserMappingStmt))
@@ -112,6 +127,40 @@ check_text(const char *text)
 		if (gives_option(text, file_options[i]) ||
 			gives_option(percent_decoded(text), file_options[i]))
 			refuse_option(file_options[i]);
+}
+
+/* refuse such options, and of a server of MySQL all that are not known to be safe */
+static void
+check_server(const char *wrapper, List *options)
+{
+	ListCell   *lc;
+
+	check_options(options);
+	if (wrapper == NULL || strcmp(wrapper, "mysql_fdw") != 0)
+		return;
+	foreach(lc, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, lc);
+		bool		known = option->defaction == DEFELEM_DROP;
+
+		for (int i = 0; i < lengthof(mysql_options); i++)
+			known = known || strcmp(option->defname, mysql_options[i]) == 0;
+		if (!known)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied to use the option \"%s\" of mysql_fdw",
+							option->defname),
+					 errdetail("It could have files of the server read, or sent.")));
+	}
+}
+
+/* name of the wrapper of a server; NULL if there is no such server, which PostgreSQL will say */
+static const char *
+wrapper_of(const char *server)
+{
+	ForeignServer *found = GetForeignServerByName(server, true);
+
+	return found != NULL ? GetForeignDataWrapper(found->fdwid)->fdwname : NULL;
 }
 
 /* refuse such options of foreign servers and user mappings; taking one off is no harm */

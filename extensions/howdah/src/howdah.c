@@ -62,7 +62,7 @@ static const char default_extensions[] =
 "btree_gist, citext, cube, dblink, dict_int, dict_xsyn, earthdistance, "
 "fuzzystrmatch, hll, hstore, hstore_plperl, hypopg, insert_username, "
 "intagg, intarray, ip4r, isn, jsonb_plperl, lo, log_fdw, ltree, "
-"moddatetime, orafce, pg_buffercache, pg_cron, pg_freespacemap, "
+"moddatetime, mysql_fdw, orafce, pg_buffercache, pg_cron, pg_freespacemap, "
 "pg_partman, pg_prewarm, pg_qualstats, pg_similarity, pg_stat_statements, "
 "pg_trgm, pg_visibility, pg_wait_sampling, pgaudit, pgcrypto, pgrouting, "
 "pgrowlocks, pgstattuple, pgtap, plperl, plpgsql, plpgsql_check, pltcl, "
