@@ -230,6 +230,26 @@ SELECT 'made ' || count(*) FROM pg_extension WHERE extname = 'postgis_topology';
 -- sees: Its script needs a list of plain names without pg_catalog
 -- sees: made 0
 
+-- attempt: a table of the user's that the scripts of pg_partman take for their own
+-- needs: pg_partman
+-- as: master
+CREATE SCHEMA partman;
+CREATE EXTENSION pg_partman SCHEMA partman;
+CREATE TABLE partman.partman_preserve_privs_temp (statement text);
+INSERT INTO partman.partman_preserve_privs_temp VALUES ('SELECT set_config(''escape.done'', ''by '' || current_user, false)');
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '4.6.2' WHERE extname = 'pg_partman';
+ALTER TABLE partman.part_config DROP COLUMN ignore_default_data;
+ALTER TABLE partman.part_config_sub DROP COLUMN sub_ignore_default_data;
+DROP PROCEDURE partman.run_analyze;
+-- as: master
+ALTER EXTENSION pg_partman UPDATE;
+SELECT 'done ' || current_setting('escape.done', true);
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'pg_partman';
+-- sees: permission denied for partman_preserve_privs_temp in the script of an extension
+-- sees: version 4.6.2
+-- not: done by
+
 -- attempt: a job of somebody else's
 -- needs: pg_cron
 -- as: master
