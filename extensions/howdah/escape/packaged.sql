@@ -241,6 +241,7 @@ INSERT INTO partman.partman_preserve_privs_temp VALUES ('SELECT set_config(''esc
 UPDATE pg_extension SET extversion = '4.6.2' WHERE extname = 'pg_partman';
 ALTER TABLE partman.part_config DROP COLUMN ignore_default_data;
 ALTER TABLE partman.part_config_sub DROP COLUMN sub_ignore_default_data;
+ALTER EXTENSION pg_partman DROP PROCEDURE partman.run_analyze;
 DROP PROCEDURE partman.run_analyze;
 -- as: master
 ALTER EXTENSION pg_partman UPDATE;
