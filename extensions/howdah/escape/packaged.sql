@@ -537,12 +537,16 @@ SELECT ST_RelateMatch(repeat('0', 100000), 'a');
 SELECT * FROM _postgis_index_extent('pg_class', 'x');
 SELECT ST_MapAlgebra(ARRAY[[ROW(NULL, NULL)::rastbandarg], [NULL::rastbandarg]], 'x');
 SELECT ST_Relate('POINT EMPTY'::geometry, 'POINT EMPTY'::geometry, repeat('T', 100000));
+SELECT ST_VoronoiPolygons('LINESTRING(0 0,1 1)'::geometry, 0, 'POINT(NaN NaN)'::geometry);
+SELECT 'cells ' || ST_NumGeometries(ST_VoronoiPolygons('LINESTRING(0 0,1 1)'::geometry, 0, 'POLYGON((0 0,9 0,9 9,0 0))'::geometry));
 SELECT ST_FrechetDistance('LINESTRING(0 0,1 1)', 'LINESTRING(0 0,1 1)', 1e-5);
 SELECT ST_SetGeoTransform(ST_MakeEmptyRaster(1, 1, 0, 0, 1), 'NaN', 0, 0, 0, 0, 0);
 SELECT 'made ' || ST_AsGeoJSON('POINT(1 2)'::geometry, 15);
 -- sees: invalid argument 2 of function st_asgeojson
 -- sees: invalid argument 1 of function st_relatematch
 -- sees: permission denied for function _postgis_index_extent
+-- sees: invalid argument 2 of function _st_voronoi
+-- sees: cells 2
 -- sees: made {"type":"Point"
 
 -- attempt: files of the server by options of MySQL
