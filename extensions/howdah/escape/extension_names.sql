@@ -19,7 +19,7 @@ CREATE SCHEMA trap;
 SET search_path = trap, public;
 CREATE EXTENSION {extension} {into} CASCADE;
 SELECT 'made ' || count(*) FROM pg_extension WHERE extname = '{name}';
--- sees: made 1|is already installed in schema
+-- sees: made 1|is already installed in schema|type "geometry" does not exist
 
 -- attempt: a function that the update would make
 -- each: updated extension

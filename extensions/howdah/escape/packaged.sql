@@ -119,8 +119,8 @@ UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis_topology';
 -- as: master
 ALTER EXTENSION postgis_topology UPDATE;
 SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis_topology';
--- sees: Its script needs a list of plain names, and not: "x""; ALTER ROLE
--- sees: Its script needs a list of plain names, and not: public;ALTER
+-- sees: Its script needs a list of plain names without pg_catalog, and not: "x""; ALTER ROLE
+-- sees: Its script needs a list of plain names without pg_catalog, and not: public;ALTER
 -- sees: version 3.3.1
 
 -- attempt: the search_path of somebody else's database
@@ -157,6 +157,99 @@ DROP EXTENSION postgis_topology;
 -- sees: must be owner of table topology
 -- sees: srid 0
 -- sees: permission denied for table topology
+
+-- attempt: an operator in the schema of topologies, by which the script copies one whose faces are a view
+-- needs: postgis_topology
+-- as: master
+CREATE EXTENSION postgis_topology CASCADE;
+CREATE OPERATOR topology.|| (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = topology.copytopology);
+INSERT INTO topology.topology (name, srid, precision) VALUES ('topology', 0, 0);
+CREATE VIEW topology.face AS SELECT 1 AS face_id, NULL::geometry AS mbr WHERE query_to_xml('SELECT set_config(''escape.done'', ''by '' || current_user, false)', true, true, '') IS NOT NULL;
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname ~ '^postgis';
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+ALTER EXTENSION postgis_topology UPDATE;
+SELECT 'done ' || current_setting('escape.done', true);
+DROP OPERATOR topology.|| (varchar, varchar);
+ALTER EXTENSION postgis_topology UPDATE;
+SELECT extname || ' is ' || extversion FROM pg_extension WHERE extname = 'postgis_topology';
+-- sees: operator topology.|| may not be used in the script of an extension
+-- sees: postgis_topology is 3.3.2
+-- not: done by
+
+-- attempt: an operator on built-in types in the schema of postgis
+-- needs: postgis
+-- as: master
+CREATE SCHEMA gis;
+CREATE EXTENSION postgis SCHEMA gis;
+CREATE OPERATOR gis.< (LEFTARG = int[], RIGHTARG = int[], FUNCTION = array_gt);
+CREATE FUNCTION gis.gt(int[], int[]) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE OPERATOR gis.< (LEFTARG = int[], RIGHTARG = int[], FUNCTION = gis.gt);
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis';
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis';
+-- sees: operator gis.< may not be used in the script of an extension|function gis.gt.* may not run with superuser rights
+-- sees: version 3.3.1
+
+-- attempt: what an update has left of postgis, in a schema that is renamed to a statement
+-- needs: postgis
+-- as: master
+CREATE SCHEMA old;
+-- as: rdsadmin
+CREATE FUNCTION old.st_dwithin_deprecated_by_postgis_300(text, text, float8) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+-- as: master
+CREATE VIEW rests AS SELECT old.st_dwithin_deprecated_by_postgis_300('', '', 1);
+ALTER SCHEMA old RENAME TO "(a int,out int)language sql as'select 1';create role m--AS x";
+CREATE EXTENSION postgis;
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '3.3.1' WHERE extname = 'postgis';
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'postgis';
+DROP VIEW rests;
+-- as: rdsadmin
+DROP FUNCTION "(a int,out int)language sql as'select 1';create role m--AS x".st_dwithin_deprecated_by_postgis_300;
+-- as: master
+ALTER EXTENSION postgis UPDATE;
+SELECT 'then ' || extversion FROM pg_extension WHERE extname = 'postgis';
+-- sees: extension "postgis" cannot be updated while there is the function .*st_dwithin_deprecated_by_postgis_300
+-- sees: version 3.3.1
+-- sees: then 3.3.2
+
+-- attempt: a search_path of the login with schemas before those of PostgreSQL
+-- needs: postgis_topology
+-- as: master
+ALTER ROLE master SET search_path = evil, pg_catalog, public;
+-- as: master
+SET search_path = public;
+CREATE EXTENSION postgis_topology CASCADE;
+SELECT 'made ' || count(*) FROM pg_extension WHERE extname = 'postgis_topology';
+-- sees: Its script needs a list of plain names without pg_catalog
+-- sees: made 0
+
+-- attempt: a table of the user's that the scripts of pg_partman take for their own
+-- needs: pg_partman
+-- as: master
+CREATE SCHEMA partman;
+CREATE EXTENSION pg_partman SCHEMA partman;
+CREATE TABLE partman.partman_preserve_privs_temp (statement text);
+INSERT INTO partman.partman_preserve_privs_temp VALUES ('SELECT set_config(''escape.done'', ''by '' || current_user, false)');
+-- as: rdsadmin
+UPDATE pg_extension SET extversion = '4.6.2' WHERE extname = 'pg_partman';
+ALTER TABLE partman.part_config DROP COLUMN ignore_default_data;
+ALTER TABLE partman.part_config_sub DROP COLUMN sub_ignore_default_data;
+ALTER EXTENSION pg_partman DROP PROCEDURE partman.run_analyze;
+DROP PROCEDURE partman.run_analyze;
+-- as: master
+ALTER EXTENSION pg_partman UPDATE;
+SELECT 'done ' || current_setting('escape.done', true);
+SELECT 'version ' || extversion FROM pg_extension WHERE extname = 'pg_partman';
+-- sees: permission denied for partman_preserve_privs_temp in the script of an extension
+-- sees: version 4.6.2
+-- not: done by
 
 -- attempt: a job of somebody else's
 -- needs: pg_cron
@@ -505,12 +598,16 @@ SELECT ST_RelateMatch(repeat('0', 100000), 'a');
 SELECT * FROM _postgis_index_extent('pg_class', 'x');
 SELECT ST_MapAlgebra(ARRAY[[ROW(NULL, NULL)::rastbandarg], [NULL::rastbandarg]], 'x');
 SELECT ST_Relate('POINT EMPTY'::geometry, 'POINT EMPTY'::geometry, repeat('T', 100000));
+SELECT ST_VoronoiPolygons('LINESTRING(0 0,1 1)'::geometry, 0, 'POINT(NaN NaN)'::geometry);
+SELECT 'cells ' || ST_NumGeometries(ST_VoronoiPolygons('LINESTRING(0 0,1 1)'::geometry, 0, 'POLYGON((0 0,9 0,9 9,0 0))'::geometry));
 SELECT ST_FrechetDistance('LINESTRING(0 0,1 1)', 'LINESTRING(0 0,1 1)', 1e-5);
 SELECT ST_SetGeoTransform(ST_MakeEmptyRaster(1, 1, 0, 0, 1), 'NaN', 0, 0, 0, 0, 0);
 SELECT 'made ' || ST_AsGeoJSON('POINT(1 2)'::geometry, 15);
 -- sees: invalid argument 2 of function st_asgeojson
 -- sees: invalid argument 1 of function st_relatematch
 -- sees: permission denied for function _postgis_index_extent
+-- sees: invalid argument 2 of function _st_voronoi
+-- sees: cells 2
 -- sees: made {"type":"Point"
 
 -- attempt: files of the server by options of MySQL

@@ -17,6 +17,8 @@
  */
 #include "howdah.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
@@ -37,6 +39,8 @@ typedef enum Rule
 	SHORT,						/* texts have at most so many bytes */
 	NOT_EMPTY,					/* no text is empty */
 	NOT_LOWEST,					/* no integer is the lowest one, which has no positive */
+	FIRST_NOT_EMPTY,			/* the first text is not empty */
+	FINITE,						/* that geometry has no coordinate that is NaN or infinite */
 	FLAT,						/* arrays have one dimension, and no NULL */
 } Rule;
 
@@ -77,8 +81,11 @@ static const Guarded guarded[] = {
 	/* the one copies them into ten bytes, the other reads them anew for each of their bytes */
 	{"postgis-3", "ST_RelateMatch", SHORT, 0, 9},
 	{"postgis-3", "relate_pattern", SHORT, 0, 9},
+	{"postgis-3", "ST_Voronoi", FINITE, 1},
+	{"postgis-3", "geography_as_gml", FIRST_NOT_EMPTY},
 	/* for those who work on PostGIS */
 	{"postgis-3", "_postgis_gserialized_index_extent", NOBODY},
+	{"postgis_topology-3", "GetFaceContainingPoint", NO_NULL},
 	{"postgis_raster-3", "RASTER_nMapAlgebra*", FLAT},
 	/* not with NaN, not with 0, nor with what comes to that */
 	{"postgis_raster-3", "RASTER_setGeotransform", NOBODY},
@@ -102,6 +109,7 @@ static bool fits(const char *name, const char *pattern);
 static Called *look_up(Oid function);
 static void check(const Called *call, FunctionCallInfo fcinfo);
 static bool is_in_order(const Called *call, FunctionCallInfo fcinfo, int i);
+static bool is_finite(struct varlena *geometry);
 static bool is_flat(ArrayType *array);
 
 /* is this a function with arguments that would end the server? */
@@ -230,11 +238,37 @@ is_in_order(const Called *call, FunctionCallInfo fcinfo, int i)
 			return type != TEXTOID || VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(i)) > 0;
 		case NOT_LOWEST:
 			return type != INT4OID || PG_GETARG_INT32(i) != PG_INT32_MIN;
+		case FIRST_NOT_EMPTY:
+			for (int j = 0; j < i; j++)
+				if (call->types[j] == TEXTOID)
+					return true;
+			return type != TEXTOID || VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(i)) > 0;
+		case FINITE:
+			return i != call->guarded->argument ||
+				is_finite(PG_DETOAST_DATUM(PG_GETARG_DATUM(i)));
 		case FLAT:
 			return !OidIsValid(get_element_type(type)) || is_flat(PG_GETARG_ARRAYTYPE_P(i));
 		default:
 			return true;
 	}
+}
+
+/*
+ * Has a geometry no coordinate that is NaN or infinite? Coordinates are in words of
+ * eight bytes, and no other word in one looks like such a number, but for a box of NaN.
+ */
+static bool
+is_finite(struct varlena *geometry)
+{
+	for (size_t i = 8; i + 8 <= VARSIZE(geometry); i += 8)
+	{
+		double		number;
+
+		memcpy(&number, (char *) geometry + i, 8);
+		if (!isfinite(number))
+			return false;
+	}
+	return true;
 }
 
 /* has an array one dimension at most, and no NULL? */

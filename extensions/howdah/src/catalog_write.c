@@ -19,6 +19,7 @@
 
 #include "catalog/catalog.h"
 #include "executor/executor.h"
+#include "extension_script.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 
@@ -74,6 +75,7 @@ howdah_catalog_write_init(void)
 static bool
 check_write(Oid relation, AclMode required, bool raise)
 {
+	howdah_check_script_relation(relation, (required & WRITING) != 0);
 	if ((required & WRITING) == 0 || !IsCatalogRelationOid(relation))
 		return true;
 	/* the script of an extension does not write to roles and databases either */

@@ -88,7 +88,7 @@ static object_access_hook_type next_object_access;
 
 static void object_access(ObjectAccessType access, Oid class, Oid object,
 						  int sub_id, void *arg);
-static char *new_extension_name(Oid extension, Oid *schema);
+static char *new_extension_name(Oid extension, Oid *schema, char **version);
 static void check_own_schema(Oid schema);
 static bool guard_kept(UtilityCall *call, List *names);
 static const char *check_target_schema(CreateExtensionStmt *stmt,
@@ -529,11 +529,13 @@ object_access(ObjectAccessType access, Oid class, Oid object, int sub_id,
 	{
 		MemoryContext save = MemoryContextSwitchTo(creation->context);
 		Oid			schema;
+		char	   *version;
 		char	   *name;
 
-		name = new_extension_name(object, &schema);
+		name = new_extension_name(object, &schema, &version);
 		howdah_check_extension_allowed(name);
 		howdah_check_extension_everywhere(name);
+		howdah_check_script_version(name, version);
 		howdah_check_script_search_path(name);
 		check_own_schema(schema);
 		creation->extensions = lappend_oid(creation->extensions, object);
@@ -562,14 +564,15 @@ check_own_schema(Oid schema)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
 }
 
-/* name and schema of an extension whose row this very command has just inserted */
+/* name, schema and version of an extension whose row this very command has just inserted */
 static char *
-new_extension_name(Oid extension, Oid *schema)
+new_extension_name(Oid extension, Oid *schema, char **version)
 {
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	SysScanDesc scan;
 	ScanKeyData key;
 	HeapTuple	tuple;
+	bool		null;
 	char	   *name;
 
 	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
@@ -581,6 +584,8 @@ new_extension_name(Oid extension, Oid *schema)
 		elog(ERROR, "could not find extension %u", extension);
 	name = pstrdup(NameStr(((Form_pg_extension) GETSTRUCT(tuple))->extname));
 	*schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	*version = TextDatumGetCString(heap_getattr(tuple, Anum_pg_extension_extversion,
+												RelationGetDescr(rel), &null));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return name;

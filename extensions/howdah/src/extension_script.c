@@ -7,14 +7,17 @@
  * the rights of a superuser. What these scripts find is looked at before:
  *
  * - postgis_topology takes the search_path that the session began with as a
- *   part of two statements. So it must be a list of plain names.
+ *   part of two statements, and goes on with it. So it must be a list of plain names,
+ *   and not have users' schemas before pg_catalog.
  * - Updates of postgis rewrite functions by their names, whoever owns them:
  *   those that an earlier update has renamed and could not drop. The text of
  *   such a function, and the name of its schema, become a part of a statement.
  *   So users have no functions of such names.
  *
- * Scripts differ from version to version. An update to a version whose script
- * nobody has read for this is refused.
+ * Scripts differ from version to version: from 3.4 on, postgis_topology takes the
+ * search_path of the database instead, which may be set after the login. What nobody
+ * has read for this is refused: the creation of such a version of postgis_topology,
+ * and updates of all extensions of PostGIS to one.
  *
  * As a second net, no script does what no extension needs: it changes no role,
  * no membership, no database and no shared catalog, and touches no file.
@@ -51,6 +54,8 @@ static const char rewritten_name[] = "_deprecated_by_postgis_";
 
 static bool is_plain_list(const char *text);
 static const char *skip_name(const char *text);
+static bool takes_search_path(const char *extension);
+static bool is_read(const char *version);
 static char *rewritten_function(void);
 static bool is_database_or_role(ObjectType type);
 static bool is_for_scripts(Node *statement);
@@ -62,35 +67,42 @@ howdah_is_postgis(const char *extension)
 	return strncmp(extension, "postgis", strlen("postgis")) == 0;
 }
 
+/* refuse to create a version that was not read, of an extension whose script makes statements of texts */
+void
+howdah_check_script_version(const char *extension, const char *version)
+{
+	if (takes_search_path(extension) && !is_read(version))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to create version \"%s\" of extension \"%s\"",
+						version, extension),
+				 errdetail("It is not known whether this version's script is safe to run for users.")));
+}
+
 /* refuse a search_path that must not become a part of a statement, where the script makes one of it */
 void
 howdah_check_script_search_path(const char *extension)
 {
 	const char *path = GetConfigOptionResetString("search_path");
 
-	for (int i = 0; i < lengthof(search_path_extensions); i++)
-		if (strcmp(extension, search_path_extensions[i]) == 0 &&
-			!is_plain_list(path))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("extension \"%s\" cannot be created or updated with the search_path of this login",
-							extension),
-					 errdetail("Its script needs a list of plain names, and not: %s", path),
-					 errhint("Set another one by ALTER ROLE or ALTER DATABASE, as in SET search_path = \"$user\", public, and connect anew.")));
+	if (takes_search_path(extension) && (!is_plain_list(path) || howdah_listed(path, "pg_catalog")))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("extension \"%s\" cannot be created or updated with the search_path of this login",
+						extension),
+				 errdetail("Its script needs a list of plain names without pg_catalog, and not: %s", path),
+				 errhint("Set another one by ALTER ROLE or ALTER DATABASE, as in SET search_path = \"$user\", public, and connect anew.")));
 }
 
 /* refuse updates to versions of PostGIS that were not read, or with functions that they would rewrite */
 void
 howdah_check_script_update(const char *extension, const char *version)
 {
-	bool		read = false;
 	char	   *function;
 
 	if (!howdah_is_postgis(extension))
 		return;
-	for (int i = 0; i < lengthof(read_versions); i++)
-		read = read || strcmp(version, read_versions[i]) == 0;
-	if (!read)
+	if (!is_read(version))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to update extension \"%s\" to version \"%s\"",
@@ -179,6 +191,25 @@ is_database_or_role(ObjectType type)
 	return type == OBJECT_ROLE || type == OBJECT_DATABASE || type == OBJECT_TABLESPACE;
 }
 
+static bool
+takes_search_path(const char *extension)
+{
+	for (int i = 0; i < lengthof(search_path_extensions); i++)
+		if (strcmp(extension, search_path_extensions[i]) == 0)
+			return true;
+	return false;
+}
+
+/* has somebody read the scripts of this version of PostGIS? */
+static bool
+is_read(const char *version)
+{
+	for (int i = 0; i < lengthof(read_versions); i++)
+		if (strcmp(version, read_versions[i]) == 0)
+			return true;
+	return false;
+}
+
 /*
  * Is it a list of plain names? Each is of ASCII letters, digits, _ and $, or in
  * double quotes without one inside: then it is one word of a statement, whatever
@@ -221,14 +252,19 @@ skip_name(const char *text)
 	return text + length;
 }
 
-/* a function of a user's that an update of postgis would rewrite, or NULL */
+/*
+ * A function that an update of postgis would rewrite, or NULL. What earlier updates
+ * have left is the platform's, but its schema is a user's, and has the name that
+ * the user likes. Where the update sees it without that name, it leaves it out.
+ */
 static char *
 rewritten_function(void)
 {
 	static const char query[] =
 	"SELECT p.oid::regprocedure FROM pg_catalog.pg_proc p"
 	" JOIN pg_catalog.pg_roles r ON r.oid = p.proowner"
-	" WHERE pg_catalog.strpos(p.proname::text, $1) > 0 AND NOT r.rolsuper";
+	" WHERE pg_catalog.strpos(p.proname::text, $1) > 0 AND (NOT r.rolsuper"
+	"  OR p.pronamespace NOT IN (SELECT extnamespace FROM pg_catalog.pg_extension WHERE extname = 'postgis'))";
 	Oid			types[] = {TEXTOID};
 	Datum		values[] = {CStringGetTextDatum(rewritten_name)};
 	MemoryContext context = CurrentMemoryContext;

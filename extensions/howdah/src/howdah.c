@@ -104,6 +104,7 @@ _PG_init(void)
 	next_process_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
 	howdah_extension_init();
+	howdah_extension_query_init();
 	howdah_trust_init();
 	howdah_commit_init();
 	howdah_standby_init();

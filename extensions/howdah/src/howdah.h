@@ -88,6 +88,7 @@ extern RoleSpec *howdah_named_role(Oid role);
 
 /* extension.c, trust.c: further hooks */
 extern void howdah_extension_init(void);
+extern void howdah_extension_query_init(void);
 extern void howdah_trust_init(void);
 extern bool howdah_is_user_code(Oid function, Oid *rettype);
 extern void howdah_check_execute(Oid function);

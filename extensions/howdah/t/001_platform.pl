@@ -80,7 +80,7 @@ is(as('rdsmon', "SELECT pg_has_role('pg_read_all_stats', 'usage')"), 't', 'monit
 is(as('postgres', 'CREATE EXTENSION postgres_fdw'), '', 'an extension of the default list');
 my $default = $primary->safe_psql('postgres', 'SHOW howdah.extensions');
 for my $extension (
-	qw(adminpack file_fdw pageinspect pg_surgery pg_walinspect plperlu plpython3u plpythonu pltclu xml2 pg_repack pglogical plprofiler mysql_fdw wal2json))
+	qw(adminpack file_fdw pageinspect pg_surgery pg_walinspect plperlu plpython3u plpythonu pltclu xml2 pg_repack pglogical plprofiler wal2json))
 {
 	unlike($default, qr/\b$extension\b/, "$extension is not in the default list");
 	like(as('postgres', "CREATE EXTENSION $extension"), qr/is not supported on this instance/, "$extension is refused");
