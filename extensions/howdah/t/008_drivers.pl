@@ -26,7 +26,7 @@ for my $line (split /^/, slurp_file('drivers.sql'))
 	$name = $1, next if $line =~ /^-- part: (\S+)/;
 	$part{$name} .= $line if defined $name;
 }
-is(join(' ', sort keys %part), 'aurora common multi-az', 'the parts of drivers.sql');
+is(join(' ', sort keys %part), 'aurora common former multi-az', 'the parts of drivers.sql');
 
 $primary->safe_psql('postgres', 'CREATE DATABASE rdsadmin');
 $primary->safe_psql($_, slurp_file('bootstrap.sql')) for ('template1', 'postgres', 'rdsadmin');

@@ -26,7 +26,7 @@ func ReadHeritage(ctx context.Context, conn *pgx.Conn) (h Heritage, err error) {
 		return h, fmt.Errorf("read whose subscriptions there are: %w", err)
 	}
 	if json.Unmarshal([]byte(text), &h) != nil {
-		return Heritage{}, nil // it is about something else
+		return Heritage{}, nil //nolint:nilerr // it is about something else
 	}
 	return h, nil
 }

@@ -141,6 +141,7 @@ func (p *Prober) Run(ctx context.Context) {
 }
 
 func (p *Prober) drop() {
+	p.heritage = postgres.Heritage{} // the next server may have other data
 	if p.conn == nil {
 		return
 	}
