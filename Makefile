@@ -44,7 +44,7 @@ soak: ## random operations and faults on a fleet, for 20 minutes or SOAK=2h; SEE
 pauses: ## failovers while random processes stand still for moments, for 20 minutes or PAUSES=2h (as root)
 	@HOWDAH_TEST_PAUSES=$(or $(PAUSES),20m) scripts/test pauses
 
-test-programs: ## real programs against it, which it installs: Django's and SQLAlchemy's tests, pgbench, Flyway, pools (half an hour; as root)
+test-programs: ## real programs against it, which it installs: Django's and SQLAlchemy's tests, pgbench, Flyway, pools, Prisma, pgloader (half an hour; as root)
 	@scripts/test programs
 
 check: ## format, vet and lint: before every commit
