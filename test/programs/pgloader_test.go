@@ -16,7 +16,7 @@ var pgloaderFailure = regexp.MustCompile(`(?m)^QUERY: (.*)$`)
 // anew past triggers. What it wants and the master user may not is listed in testdata.
 func TestPgloaderFromSQLite(t *testing.T) {
 	l := givenPgloader(t, "fromsqlite")
-	l.runs(time.Minute, l.dir, l.environ("shop"), "pgloader", testdata(t, "pgloader", "shop.load"))
+	l.loads("shop.load")
 	l.whole()
 	for query, want := range map[string]string{
 		"SELECT count(*) || ' ' || count(*) FILTER (WHERE vip) || ' ' || max(joined) FROM customers":  "1000 100 2024-02-11 16:00:00+00",
@@ -41,7 +41,7 @@ func TestPgloaderFromSQLite(t *testing.T) {
 // pgloader brings a file of comma-separated values, and leaves out the row that does not fit.
 func TestPgloaderFromCSV(t *testing.T) {
 	l := givenPgloader(t, "fromcsv")
-	l.runs(time.Minute, l.dir, l.environ("shop"), "pgloader", testdata(t, "pgloader", "prices.load"))
+	l.loads("prices.load")
 	const want = `lamp,NULL,NULL,it says "on";rope,12.50,2024-05-02,20 m; red;tent,199.90,2024-05-01,two people`
 	if got := l.ask("shop", "SELECT string_agg(concat_ws(',', sku, coalesce(price::text, 'NULL'), coalesce(since::text, 'NULL'), note), ';' ORDER BY sku) FROM prices"); got != want {
 		t.Errorf("the prices are %s", got)
@@ -67,23 +67,31 @@ func givenPgloader(t *testing.T, name string) *loader {
 	return l
 }
 
-// environ is where pgloader finds all: it takes the authorities that it trusts from OpenSSL's variable.
-func (l *loader) environ(database string, more ...string) []string {
-	env := l.instance.environ(database, "SSL_CERT_FILE="+all.Home.CAFile(), "SQLITE="+l.dir+"/shop.sqlite", "CSV="+testdata(l.T, "pgloader", "prices.csv"),
-		"TMPDIR="+l.dir)
-	return append(env, more...)
+// loads runs a file of testdata, which pgloader must take.
+func (l *loader) loads(file string) {
+	l.Helper()
+	if out, err := l.pgloader(file); err != nil {
+		l.Fatalf("%s: %v\n%s", file, err, last(out, 8000))
+	}
 }
 
-// again brings the rows once more, in a session with a role of replication.
+// again brings the rows once more, in a session with a role of replication. What the server refused is
+// in the output.
 func (l *loader) again(how, role string) string {
 	l.Helper()
-	// It says that all went well, whatever the server refused.
-	out, err := l.tries(time.Minute, l.dir, l.environ("shop", "HOW="+how, "ROLE="+role), "pgloader", "--root-dir", l.dir+"/again", testdata(l.T, "pgloader", "again.load"))
+	out, err := l.pgloader("again.load", "HOW="+how, "ROLE="+role)
 	l.Logf("%s, %s: %v", how, role, err)
 	return out
 }
 
-// whole says whether all orders are there.
+// pgloader runs a file of testdata, whose variables are in the environment. It takes the authorities that
+// it trusts from OpenSSL's variable, and would write below /tmp.
+func (l *loader) pgloader(file string, variables ...string) (string, error) {
+	env := l.environ("shop", append(variables, "SSL_CERT_FILE="+all.Home.CAFile(), "SQLITE="+l.dir+"/shop.sqlite", "CSV="+testdata(l.T, "pgloader", "prices.csv"))...)
+	return l.tries(time.Minute, l.dir, env, "pgloader", "--root-dir", l.dir+"/pgloader", testdata(l.T, "pgloader", file))
+}
+
+// whole fails the test unless all orders are there.
 func (l *loader) whole() {
 	l.Helper()
 	const want = "20000 2000100.00 15000 3"
