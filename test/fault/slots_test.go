@@ -11,6 +11,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/engine/postgres"
+	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/pgversion"
 	"howdah/internal/testkit/rig"
@@ -21,6 +22,7 @@ import (
 // rds_replication. A failover goes on while somebody receives, and an event names the slots that it
 // lost. Those that were to survive it do, where the version can do that.
 func TestLogicalSlots(t *testing.T) {
+	depth.Deep(t)
 	s := begin(t, nil)
 	id := s.given("orders", true)
 	s.replicates("orders")
