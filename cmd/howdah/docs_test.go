@@ -119,7 +119,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-var notInAnchors = regexp.MustCompile(`[^a-z0-9 -]`)
+var notInAnchors = regexp.MustCompile(`[^a-z0-9 _-]`)
 
 // hasAnchor reports whether a heading of the text has the anchor, as forges make it.
 func hasAnchor(text, anchor string) bool {
