@@ -30,6 +30,9 @@ import (
 // startTimeout covers a replay of a large log on a slow disk.
 const startTimeout = 60 * time.Second
 
+// joinTimeout is how long one that joins waits until the member that it asks knows of it.
+const joinTimeout = 5 * time.Second
+
 // Config describes one member.
 type Config struct {
 	Name    string // unique among the members, stable over restarts
@@ -80,12 +83,20 @@ func Start(ctx context.Context, cfg Config) (*Member, error) {
 		conf.ListenClientUrls, conf.ClientTLSInfo = []url.URL{door.url()}, transport.TLSInfo{}
 	}
 	m, err := launch(ctx, conf)
+	for until := time.Now().Add(joinTimeout); cfg.Join && isBehind(err) && ctx.Err() == nil && time.Now().Before(until); m, err = launch(ctx, conf) {
+		time.Sleep(100 * time.Millisecond)
+	}
 	if err != nil {
 		door.close()
 		return nil, err
 	}
 	m.inside = door
 	return m, nil
+}
+
+// isBehind reports whether another member, which etcd asked, did not know yet who was added.
+func isBehind(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "error validating peerURLs")
 }
 
 // launch returns once the member serves.

@@ -281,3 +281,36 @@ func shown(t *testing.T, cfg Config, pair certs.Pair) string {
 	defer conn.Close()
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
+
+// One that joins may ask a member that does not know yet who was added.
+func TestAJoinWaitsUntilItIsKnown(t *testing.T) {
+	ca, err := certs.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := newConfig(t, ca, "s1")
+	m := start(t, first)
+	cfg, _ := newConfig(t, ca, "s2")
+	cfg.Peers, cfg.Join = "s1=https://"+first.PeerAddr+",s2=https://"+cfg.PeerAddr, true
+	conf, err := cfg.embed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := launch(t.Context(), conf); !isBehind(err) {
+		t.Fatalf("before it is added: %v", err)
+	}
+	joined := make(chan error, 1)
+	go func() {
+		second, err := Start(t.Context(), cfg)
+		if err == nil {
+			t.Cleanup(second.Close)
+		}
+		joined <- err
+	}()
+	if peers, err := Add(t.Context(), m.Client, cfg.Name, cfg.PeerAddr); err != nil || peers != cfg.Peers {
+		t.Errorf("added %q: %v", peers, err)
+	}
+	if err := <-joined; err != nil {
+		t.Error(err)
+	}
+}
