@@ -174,15 +174,16 @@ func (p *Prober) look(ctx context.Context, target member.Assignment) Sight {
 	if s.OwnerSerial, err = p.owner(ctx, target, facts); err != nil {
 		s.Detail, s.NoRoom = err.Error(), hasCode(err, diskFullCode)
 	}
-	if err := p.inherit(ctx, target, facts); err != nil {
-		s.Detail = err.Error()
-	}
-	s.Heritage = p.heritage
 	usage, measured := p.usage(ctx, target)
 	s.Size = usage.Bytes
 	s.Facts.StorageFull = p.holdStorage(ctx, target, facts, usage, measured)
 	s.Stuck, s.StuckSince = p.waits.look(s.At, facts.Waiting)
 	p.tellWaits(s)
+	// What keeps the server from harm has had the time first.
+	if err := p.inherit(ctx, target, facts); err != nil && s.Detail == "" {
+		s.Detail = err.Error()
+	}
+	s.Heritage = p.heritage
 	return s
 }
 
