@@ -17,6 +17,7 @@ type backlog struct {
 	count  int       // how many wait
 	since  time.Time // it is so since
 	gap    string    // what was missing in the repository at the look before
+	gapped time.Time // it is missing since
 	// idle is since when it has been known that the server archives nothing; zero: it does.
 	idle time.Time
 }
@@ -47,7 +48,7 @@ func (w *Watch) lookBack(now time.Time) {
 		return
 	}
 	since := w.backlog.waits(b, now)
-	broken := w.broken(b)
+	broken := w.broken(b, now)
 	w.tell(func(a *member.Archived) {
 		a.Waiting = int64(len(b.Ready)) * SegmentSize
 		a.Failing, a.Since, a.Broken = "", time.Time{}, broken
@@ -96,7 +97,7 @@ func (l *backlog) waits(b Backlog, now time.Time) (since time.Time) {
 
 // broken returns the first file of WAL that is lost to the archive, or "". It is one that was given
 // up here, or that a primary before has not archived and nobody has any more.
-func (w *Watch) broken(b Backlog) string {
+func (w *Watch) broken(b Backlog, now time.Time) string {
 	var first string
 	var over []string
 	foreign := make(map[string]bool, len(b.Foreign))
@@ -119,9 +120,16 @@ func (w *Watch) broken(b Backlog) string {
 	if first != "" {
 		return first
 	}
-	// Files may come in another order than they were written: it counts when it is still so.
+	// Files may come in another order than they were written: it counts when it is still so. Nobody
+	// tells of a file that the primary before sent just before it died, and that came in after the
+	// list was made: it counts when a list that was made since lacks it.
 	before := w.backlog.gap
-	if w.backlog.gap = w.gap(b.Ready); w.backlog.gap != before {
+	switch w.backlog.gap = w.gap(b.Ready); {
+	case w.backlog.gap != before:
+		w.backlog.gapped = now
+		return ""
+	case before != "" && !w.epoch.listed.After(w.backlog.gapped):
+		w.epoch.relist = true
 		return ""
 	}
 	return before

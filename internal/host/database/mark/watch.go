@@ -131,6 +131,7 @@ type epoch struct {
 	next       string        // see postgres.Beat
 	learn      pace.Backoff
 	listed     time.Time // zero: the stock is not complete
+	relist     bool      // something is missing in the stock
 	based      time.Time // the newest backup was looked for at
 	base       *Backup
 	book       book
@@ -366,7 +367,7 @@ func (w *Watch) learnAll(ctx context.Context, now time.Time) error {
 		}
 		w.tell(func(a *member.Archived) { a.Restorable = e.book.newest(e.history) })
 	}
-	if now.Sub(e.listed) >= listAgain {
+	if e.relist || now.Sub(e.listed) >= listAgain {
 		if !e.listed.IsZero() {
 			stock = &Stock{}
 			w.mu.Lock()
@@ -384,7 +385,7 @@ func (w *Watch) learnAll(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		e.listed = now
+		e.listed, e.relist = now, false
 	}
 	// Whoever makes a backup tells of it, but an agent may have died before.
 	again := listAgain

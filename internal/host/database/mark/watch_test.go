@@ -251,9 +251,46 @@ func TestWhatIsLostToTheArchive(t *testing.T) {
 		w := watching(t, c.have...)
 		var forgotten []string
 		w.Forget = func(names []string) error { forgotten = names; return nil }
-		_ = w.broken(c.b)
-		if got := w.broken(c.b); got != c.want || !slices.Equal(forgotten, c.forget) {
+		now := w.epoch.listed
+		for range 2 {
+			now = now.Add(backlogEvery)
+			_ = w.broken(c.b, now)
+		}
+		if w.epoch.relist { // and so it is
+			w.epoch.listed = now.Add(time.Second)
+		}
+		if got := w.broken(c.b, now.Add(backlogEvery)); got != c.want || !slices.Equal(forgotten, c.forget) {
 			t.Errorf("%s: %q, forgets %q; want %q, %q", what, got, forgotten, c.want, c.forget)
+		}
+	}
+}
+
+// TestWhatComesAfterTheListIsNotLost: the primary before sent it, and nobody has told of it.
+func TestWhatComesAfterTheListIsNotLost(t *testing.T) {
+	w := watching(t, Segment{1, 3}, Segment{2, 5}, Segment{2, 6})
+	now := w.epoch.listed
+	for range 5 {
+		now = now.Add(backlogEvery)
+		if got := w.broken(Backlog{}, now); got != "" {
+			t.Fatalf("%s is lost by a list of before", got)
+		}
+	}
+	if !w.epoch.relist {
+		t.Fatal("nobody lists anew")
+	}
+	w.List = func(_ context.Context, _ string, tell func(string)) error {
+		for _, s := range []Segment{{1, 3}, {1, 4}, {2, 5}, {2, 6}} {
+			tell(s.String())
+		}
+		return nil
+	}
+	if err := w.learnAll(t.Context(), now); err != nil || w.epoch.relist {
+		t.Fatalf("listed anew: %v, %v", !w.epoch.relist, err)
+	}
+	for range 3 {
+		now = now.Add(backlogEvery)
+		if got := w.broken(Backlog{}, now); got != "" {
+			t.Errorf("%s is lost", got)
 		}
 	}
 }
