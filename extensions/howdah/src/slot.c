@@ -80,6 +80,7 @@ static volatile Claim *sender = NULL;	/* this backend's, if it is a WAL sender o
 /* this transaction has changed roles */
 static bool changes_roles = false;
 
+static void allow_plugins(void);
 static void shmem_request(void);
 static void shmem_startup(void);
 static Claim *own_claim(void);
@@ -118,12 +119,26 @@ howdah_slot_init(void)
 							"WAL senders that users leave to the platform.",
 							NULL, &reserved_senders, 20, 0, MAX_BACKENDS,
 							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	allow_plugins();
 	howdah_clear_slots();
 	next_shmem_request = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	next_shmem_startup = shmem_startup_hook;
 	shmem_startup_hook = shmem_startup;
 	RegisterXactCallback(at_transaction_event, NULL);
+}
+
+/*
+ * Newer minor releases have a list of their own, without wal2json. No user can
+ * change it, and ours is looked at for each slot.
+ */
+static void
+allow_plugins(void)
+{
+	static const char setting[] = "output_plugin_libraries";
+
+	if (GetConfigOption(setting, true, false) != NULL)
+		SetConfigOption(setting, output_plugins, PGC_POSTMASTER, PGC_S_DYNAMIC_DEFAULT);
 }
 
 static void

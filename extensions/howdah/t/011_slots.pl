@@ -67,6 +67,7 @@ is($node->safe_psql('postgres', "SELECT rolreplication FROM pg_roles WHERE rolna
 
 # By SQL.
 like(as('plain', "SELECT pg_create_logical_replication_slot('s', 'pgoutput')"), $denied, 'a plain user makes no slot');
+unlike(as('mover', "SELECT 'lists ' || setting FROM pg_settings WHERE name = 'output_plugin_libraries' AND setting !~ 'wal2json'"), qr/lists/, 'a list of PostgreSQL has all plugins of ours');
 like(as('mover', "SELECT pg_create_logical_replication_slot('s', 'test_decoding')"), qr/^\(s,/, 'a member does');
 as('mover', 'CREATE TABLE t (i int PRIMARY KEY, note text)');
 as('mover', "INSERT INTO t VALUES (1, 'one')");
