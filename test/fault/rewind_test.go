@@ -19,7 +19,7 @@ import (
 // password lead to the rows of before the moment alone, writes go on, and the backups that were kept
 // have every other row that was acknowledged.
 func TestAnInstanceGoesBackInItsPlace(t *testing.T) {
-	depth.Deep(t)
+	depth.One(t, longest...)
 	s := begin(t, nil)
 	s.repository()
 	s.must(s.rig.AskWith(s.Context(), "orders", func(in *rds.CreateDBInstanceMessage) {

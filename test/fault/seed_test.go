@@ -18,7 +18,7 @@ import (
 // The standby of a restored database, and one that comes later, are made of backups: no primary is
 // asked for its files, as its log would say. If the engine is killed meanwhile, the primary is copied.
 func TestStandbysAreMadeOfBackups(t *testing.T) {
-	depth.Deep(t)
+	depth.One(t, longest...)
 	s := begin(t, nil)
 	s.repository()
 	s.logged("logged")

@@ -168,7 +168,7 @@ func (s *story) enableCaches(name string) {
 // standby's cache like its primary's all the same, and nothing is started anew for it. A failover that
 // is asked for starts all members anew: then they have the library.
 func TestAWarmStandbyWithoutTheLibrary(t *testing.T) {
-	depth.Deep(t)
+	depth.One(t, longest...)
 	s := older(t, append([]string{"serve", "edge"}, agents...)...)
 	id := s.given("orders", true)
 	began := s.startedAt()

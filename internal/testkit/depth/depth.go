@@ -32,6 +32,19 @@ func Deep(t testing.TB) {
 
 func drawn(seed, name string) bool { return seed == "" || lot(seed, name)%of == 0 }
 
+// One ends a test that is not the one of its group that is drawn: each run has one of them. It is for
+// tests of several minutes, of which two would make a run too long.
+func One(t testing.TB, group ...string) {
+	t.Helper()
+	if seed := os.Getenv(Draw); !chosen(seed, t.Name(), group) {
+		t.Skipf("not drawn of its group by %s=%s: scripts/test deep runs it", Draw, seed)
+	}
+}
+
+func chosen(seed, name string, group []string) bool {
+	return seed == "" || group[draw(seed, strings.Join(group, " "), 1, len(group))[0]] == name
+}
+
 // Some returns n of a test's cases, in their order, or all of them where everything runs. It logs which.
 func Some[T any](t testing.TB, n int, cases []T) []T {
 	t.Helper()

@@ -45,3 +45,24 @@ func TestDeep(t *testing.T) {
 		t.Error("without a draw it does not run")
 	}
 }
+
+// TestOne: each run has one of the group, and one run after the other has all.
+func TestOne(t *testing.T) {
+	group := []string{"TestThis", "TestThat", "TestTheOther"}
+	seen := map[string]int{}
+	for seed := range 60 {
+		n := 0
+		for _, name := range group {
+			if chosen(fmt.Sprint(seed), name, group) {
+				seen[name]++
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d are drawn", n)
+		}
+	}
+	if len(seen) != len(group) || !chosen("", "TestThat", group) {
+		t.Errorf("drawn are %v", seen)
+	}
+}
