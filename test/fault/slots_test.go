@@ -11,6 +11,7 @@ import (
 
 	"howdah/api/rds"
 	"howdah/internal/engine/postgres"
+	"howdah/internal/model/patroni"
 	"howdah/internal/testkit/depth"
 	"howdah/internal/testkit/patience"
 	"howdah/internal/testkit/pgversion"
@@ -39,7 +40,7 @@ func TestLogicalSlots(t *testing.T) {
 	if out, err := mover.receive("--create-slot", "-S", "debezium", "-P", "test_decoding"); err != nil {
 		t.Fatalf("make a slot: %v, %s", err, out)
 	}
-	survives := pgversion.Major() >= postgres.SlotsSurvive
+	survives := pgversion.Major() >= patroni.SlotsSurvive
 	if survives {
 		s.must(mover.exec("SELECT pg_create_logical_replication_slot('survives', 'test_decoding', failover => true)"), "make a slot that survives")
 	}

@@ -128,16 +128,13 @@ func memberParameters(want Database, seat Seat, memory int64) map[string]string 
 		Memory: memory, Storage: seat.Limits.StorageBytes, CPUs: int(seat.Limits.CPUs), Port: want.Port, Replica: want.Upstream != nil,
 	})
 	maps.Copy(all, e.Settings)
-	if want.LogicalSlots && want.Major >= slotsSurvive && want.Upstream == nil {
+	if want.LogicalSlots && want.Major >= patroni.SlotsSurvive && want.Upstream == nil {
 		// Standbys keep copies of the slots that users want to survive a failover, and the old rows that
 		// these need. Both are read on standbys alone.
 		all["sync_replication_slots"], all["hot_standby_feedback"] = "on", "on"
 	}
 	return all
 }
-
-// slotsSurvive is the first major version in which standbys can have copies of logical slots.
-const slotsSurvive = 17
 
 // newestTaken is what the first instance of a cluster that was rebooted took over of
 // its group: from then on it counts for what all of them share.

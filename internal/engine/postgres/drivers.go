@@ -16,10 +16,8 @@ import (
 	"howdah/internal/model/member"
 )
 
-// driversMark begins the names of the rows of the settings table that keep which databases answer
-// drivers. An upgrade to another major version leaves the row, and not what it says: so the version
-// is in the name.
-const driversMark = "drivers"
+// driversInDatabases is what drivers ask.
+const driversInDatabases inDatabases = "drivers"
 
 // seenFunction is how the module is told (extensions/howdah/src/topology.c).
 const seenFunction = `CREATE OR REPLACE FUNCTION public.howdah_seen(text) RETURNS void LANGUAGE c STRICT AS 'howdah', 'howdah_seen'`
@@ -61,27 +59,21 @@ func DriverDatabases(ctx context.Context, conn *pgx.Conn, kind member.ClusterKin
 	if err != nil {
 		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
 	}
-	return driverDatabases(ctx, conn, `NOT EXISTS (SELECT FROM public.howdah_done WHERE what = `+driversRow("d.oid")+` AND serial = $1)`, driversSerial(kind))
-}
-
-// driverDatabases returns the databases that let somebody in and that the condition holds for.
-func driverDatabases(ctx context.Context, conn *pgx.Conn, condition string, args ...any) ([]Database, error) {
-	rows, err := conn.Query(ctx, `SELECT d.oid, d.datname::text FROM pg_catalog.pg_database d
-		WHERE d.datallowconn AND d.datconnlimit <> -2 AND d.datname <> 'rdsadmin' AND `+condition+` ORDER BY d.oid`, args...)
+	lacking, err := driversInDatabases.lacking(ctx, conn, driversSerial(kind))
 	if err != nil {
 		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
 	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Database])
-	if err != nil {
-		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
-	}
-	return all, nil
+	return lacking, nil
 }
 
 // FormerDrivers returns all databases of a server whose data were those of a cluster, until
 // DriversRemoved; of any other one none. conn must be rdsadmin's, on the platform's database.
 func FormerDrivers(ctx context.Context, conn *pgx.Conn) ([]Database, error) {
-	return driverDatabases(ctx, conn, "EXISTS (SELECT FROM public.howdah_done WHERE what LIKE '"+driversMark+" %')")
+	all, err := openDatabases(ctx, conn, "EXISTS (SELECT FROM public.howdah_done WHERE what LIKE '"+string(driversInDatabases)+" %')")
+	if err != nil {
+		return nil, fmt.Errorf("see which databases answer drivers: %w", err)
+	}
+	return all, nil
 }
 
 // RemoveDrivers takes away from a database what has drivers take it for a Multi-AZ DB cluster. It fails
@@ -96,15 +88,10 @@ func RemoveDrivers(ctx context.Context, conn *pgx.Conn) error {
 // DriversRemoved records that RemoveDrivers was done in all databases. conn must be rdsadmin's, on the
 // platform's database of a primary.
 func DriversRemoved(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, "DELETE FROM public.howdah_done WHERE what LIKE '"+driversMark+" %'"); err != nil {
+	if _, err := conn.Exec(ctx, "DELETE FROM public.howdah_done WHERE what LIKE '"+string(driversInDatabases)+" %'"); err != nil {
 		return fmt.Errorf("record that databases answer drivers no more: %w", err)
 	}
 	return nil
-}
-
-// driversRow is the name of a database's row, as SQL.
-func driversRow(oid string) string {
-	return "concat_ws(' ', '" + driversMark + "', current_setting('server_version_num')::integer / 10000, " + oid + ")"
 }
 
 // SetUpDrivers has one database answer drivers. conn must be rdsadmin's, on that database of a
@@ -123,11 +110,7 @@ func SetUpDrivers(ctx context.Context, conn *pgx.Conn, kind member.ClusterKind) 
 // DriversSetUp records that databases answer drivers, and forgets those that are gone. conn must be
 // rdsadmin's, on the platform's database of a primary.
 func DriversSetUp(ctx context.Context, conn *pgx.Conn, kind member.ClusterKind, databases []uint32) error {
-	_, err := conn.Exec(ctx, `WITH gone AS (DELETE FROM public.howdah_done WHERE what LIKE '`+driversMark+` %'
-		AND what NOT IN (SELECT `+driversRow("d.oid")+` FROM pg_catalog.pg_database d))
-		INSERT INTO public.howdah_done (what, serial) SELECT `+driversRow("oid")+`, $1 FROM unnest($2::oid[]) AS oid
-		ON CONFLICT (what) DO UPDATE SET serial = excluded.serial, at = now()`, driversSerial(kind), databases)
-	if err != nil {
+	if err := driversInDatabases.record(ctx, conn, driversSerial(kind), databases); err != nil {
 		return fmt.Errorf("record which databases answer drivers: %w", err)
 	}
 	return nil

@@ -11,26 +11,17 @@ import (
 	"howdah/extensions"
 )
 
-// slotsMark begins the names of the rows of the settings table that keep in which databases users
-// can use logical slots. As for drivers, the version is in the name.
-const slotsMark = "slots"
+// slotsInDatabases is that users can use logical slots.
+const slotsInDatabases inDatabases = "slots"
 
 // LogicalSlots is the module's setting that says whether users may have logical slots
 // (extensions/howdah/src/slot.c).
 const LogicalSlots = "howdah.logical_slots"
 
-// SlotsSurvive is the first major version in which a standby can have copies of users' slots, so that
-// they survive a failover.
-const SlotsSurvive = 17
-
 // ErrNoSlots says that a server runs with a module that gives users no slots.
 var ErrNoSlots = errors.New("its module gives users no logical slots: it is of an older release, and is loaded anew when PostgreSQL starts next")
 
 func slotsSerial() int64 { return int64(crc32.ChecksumIEEE([]byte(extensions.Slots))) }
-
-func slotsRow(oid string) string {
-	return "concat_ws(' ', '" + slotsMark + "', current_setting('server_version_num')::integer / 10000, " + oid + ")"
-}
 
 // SlotDatabases returns the databases in which users cannot use logical slots yet, or not as this
 // release has them do. The platform's own is never one of them. conn must be rdsadmin's, on the
@@ -44,13 +35,7 @@ func SlotDatabases(ctx context.Context, conn *pgx.Conn) ([]Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("see which databases have slots for users: %w", err)
 	}
-	rows, err := conn.Query(ctx, `SELECT d.oid, d.datname::text FROM pg_catalog.pg_database d
-		WHERE d.datallowconn AND d.datconnlimit <> -2 AND d.datname <> 'rdsadmin'
-		AND NOT EXISTS (SELECT FROM public.howdah_done WHERE what = `+slotsRow("d.oid")+` AND serial = $1) ORDER BY d.oid`, slotsSerial())
-	if err != nil {
-		return nil, fmt.Errorf("see which databases have slots for users: %w", err)
-	}
-	lacking, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Database])
+	lacking, err := slotsInDatabases.lacking(ctx, conn, slotsSerial())
 	if err != nil {
 		return nil, fmt.Errorf("see which databases have slots for users: %w", err)
 	}
@@ -73,11 +58,7 @@ func SetUpSlots(ctx context.Context, conn *pgx.Conn) error {
 // SlotsSetUp records in which databases users can use logical slots, and forgets those that are
 // gone. conn must be rdsadmin's, on the platform's database of a primary.
 func SlotsSetUp(ctx context.Context, conn *pgx.Conn, databases []uint32) error {
-	_, err := conn.Exec(ctx, `WITH gone AS (DELETE FROM public.howdah_done WHERE what LIKE '`+slotsMark+` %'
-		AND what NOT IN (SELECT `+slotsRow("d.oid")+` FROM pg_catalog.pg_database d))
-		INSERT INTO public.howdah_done (what, serial) SELECT `+slotsRow("oid")+`, $1 FROM unnest($2::oid[]) AS oid
-		ON CONFLICT (what) DO UPDATE SET serial = excluded.serial, at = now()`, slotsSerial(), databases)
-	if err != nil {
+	if err := slotsInDatabases.record(ctx, conn, slotsSerial(), databases); err != nil {
 		return fmt.Errorf("record which databases have slots for users: %w", err)
 	}
 	return nil

@@ -51,6 +51,10 @@ func OwnName(scope, member string) string { return scope + "." + member }
 // after a member, too.
 const MaxName = 63
 
+// SlotsSurvive is the first major version in which a standby can have copies of users' logical slots, so
+// that they survive a failover.
+const SlotsSurvive = 17
+
 // SlotName returns the name of the slot that Patroni makes for a member, by the name that it knows
 // it by.
 func SlotName(patroniName string) string {

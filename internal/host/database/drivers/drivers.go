@@ -9,7 +9,6 @@ package drivers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
-	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/host/database/visitor"
 	"howdah/internal/model/member"
@@ -136,21 +134,11 @@ func (k *Keeper) forget(ctx context.Context, target member.Assignment) (err erro
 		return err
 	}
 	all, err := postgres.FormerDrivers(short, k.conn)
-	left := 0
-	for _, d := range all {
-		visiting, cancel := context.WithTimeout(ctx, 3*within)
-		done, bad := k.visit.Call(visiting, k.conn, d,
-			func(ctx context.Context) (*pgx.Conn, error) { return k.admin(ctx, target, d.Name) },
-			func(conn *pgx.Conn) error { return postgres.RemoveDrivers(visiting, conn) })
-		cancel()
-		if !done {
-			left++
-		}
-		if err = errors.Join(err, bad); ctx.Err() != nil || errors.Is(bad, visitor.ErrStuck) {
-			return err
-		}
+	done, bad := k.visit.Round(ctx, k.agent, target, k.conn, all, 3*within, postgres.RemoveDrivers)
+	if err = errors.Join(err, bad); ctx.Err() != nil {
+		return err
 	}
-	if k.plain = err == nil && left == 0; !k.plain || len(all) == 0 {
+	if k.plain = err == nil && len(done) == len(all); !k.plain || len(all) == 0 {
 		return err
 	}
 	ending, cancel := context.WithTimeout(ctx, within)
@@ -251,7 +239,7 @@ func (k *Keeper) close() {
 // connect keeps a session in the platform's database.
 func (k *Keeper) connect(ctx context.Context, target member.Assignment) (err error) {
 	if k.conn == nil || k.conn.IsClosed() {
-		k.conn, err = k.admin(ctx, target, "rdsadmin")
+		k.conn, err = visitor.Connect(ctx, k.agent, target, "rdsadmin")
 	}
 	if err != nil {
 		k.conn = nil
@@ -269,19 +257,11 @@ func (k *Keeper) prepare(ctx context.Context, target member.Assignment) error {
 	if err != nil || len(lacking) == 0 {
 		return err
 	}
-	var done []uint32
-	for _, d := range lacking {
-		ready, bad := k.prepareDatabase(ctx, target, d)
-		if ready {
-			done = append(done, d.OID)
-		}
-		err = errors.Join(err, bad)
-		if ctx.Err() != nil {
-			return err
-		}
-		if errors.Is(bad, visitor.ErrStuck) {
-			break
-		}
+	done, err := k.visit.Round(ctx, k.agent, target, k.conn, lacking, 3*within, func(ctx context.Context, conn *pgx.Conn) error {
+		return postgres.SetUpDrivers(ctx, conn, kind)
+	})
+	if ctx.Err() != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -296,39 +276,4 @@ func (k *Keeper) lacking(ctx context.Context, kind member.ClusterKind) ([]postgr
 		k.drop()
 	}
 	return all, err
-}
-
-// prepareDatabase reports whether a database answers. If it does not, and nothing is wrong, it is not the
-// time to enter it.
-func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, d postgres.Database) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*within)
-	defer cancel()
-	return k.visit.Call(ctx, k.conn, d,
-		func(ctx context.Context) (*pgx.Conn, error) { return k.admin(ctx, target, d.Name) },
-		func(conn *pgx.Conn) error { return postgres.SetUpDrivers(ctx, conn, target.Topology.Kind) })
-}
-
-// manners are the settings of the agent's sessions. Nothing waits long there: neither for locks, nor for
-// answers, nor for standbys. What is made there is made again by the next primary, if that has not
-// received it. What is said every two seconds stays out of the log, whatever users log, and whichever
-// library logs it: where it is not loaded, nobody reads its settings.
-var manners = map[string]string{
-	"search_path": "pg_catalog", "lock_timeout": "100ms", "statement_timeout": "5s", "synchronous_commit": "local",
-	"log_statement": "none", "log_duration": "off", "log_min_duration_statement": "-1", "log_min_duration_sample": "-1", "log_transaction_sample_rate": "0",
-	"auto_explain.log_min_duration": "-1", "pgaudit.log": "none",
-}
-
-// admin connects as rdsadmin.
-func (k *Keeper) admin(ctx context.Context, target member.Assignment, database string) (*pgx.Conn, error) {
-	config, err := dial.AdminConfig(k.agent, target)
-	if err != nil {
-		return nil, err
-	}
-	config.Database = database
-	maps.Copy(config.RuntimeParams, manners)
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connect as administrator to %q: %w", database, err)
-	}
-	return conn, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"howdah/internal/host/pace"
+	"howdah/internal/identity/home"
 	"howdah/internal/model/member"
 	"howdah/internal/repository/store"
 	"howdah/internal/system/plainfile"
@@ -48,7 +49,7 @@ func (s *Server) begins(n note) (done func(whole bool)) {
 	}
 	s.mu.Unlock()
 	if err == nil {
-		err = errors.Join(json.NewEncoder(file).Encode(n), file.Sync(), file.Close(), syncDir(s.config.Notes))
+		err = errors.Join(json.NewEncoder(file).Encode(n), file.Sync(), file.Close(), home.SyncDir(s.config.Notes))
 	}
 	if err != nil {
 		s.config.Log.Warn("an export is not noted, and leaves parts in the bucket if this agent is killed now", "error", err)
@@ -65,14 +66,6 @@ func (s *Server) begins(n note) (done func(whole bool)) {
 			_ = os.Remove(path) // else the next sweep finds that nothing is left
 		}
 	}
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Run removes from buckets what exports left there that were broken off, until ctx ends: of this agent,

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 
 	"howdah/internal/engine/postgres"
 	"howdah/internal/host/agent"
-	"howdah/internal/host/database/dial"
 	"howdah/internal/host/database/probe"
 	"howdah/internal/host/database/visitor"
 	"howdah/internal/host/pace"
@@ -98,7 +96,7 @@ func (k *Keeper) drop() {
 // look does what is due.
 func (k *Keeper) look(ctx context.Context, target member.Assignment, facts postgres.Facts) error {
 	due := !time.Now().Before(k.again)
-	waits := target.Cluster.LogicalSlots && !facts.InRecovery && target.Major >= postgres.SlotsSurvive
+	waits := target.Cluster.LogicalSlots && !facts.InRecovery && target.Major >= patroni.SlotsSurvive
 	if !due && !waits {
 		return nil
 	}
@@ -189,7 +187,7 @@ func (k *Keeper) connect(ctx context.Context, target member.Assignment) (err err
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if k.conn == nil || k.conn.IsClosed() {
-		k.conn, err = k.admin(ctx, target, "rdsadmin")
+		k.conn, err = visitor.Connect(ctx, k.agent, target, "rdsadmin")
 	}
 	if err != nil {
 		k.conn = nil
@@ -203,19 +201,9 @@ func (k *Keeper) prepare(ctx context.Context, target member.Assignment) error {
 	if err != nil || len(lacking) == 0 {
 		return err
 	}
-	var done []uint32
-	for _, d := range lacking {
-		ready, bad := k.prepareDatabase(ctx, target, d)
-		if ready {
-			done = append(done, d.OID)
-		}
-		err = errors.Join(err, bad)
-		if ctx.Err() != nil {
-			return err
-		}
-		if errors.Is(bad, visitor.ErrStuck) {
-			break
-		}
+	done, err := k.visit.Round(ctx, k.agent, target, k.conn, lacking, 3*within, postgres.SetUpSlots)
+	if ctx.Err() != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -230,37 +218,4 @@ func (k *Keeper) lacking(ctx context.Context) ([]postgres.Database, error) {
 		k.drop()
 	}
 	return all, err
-}
-
-// prepareDatabase reports whether a database has the functions. If it has not, and nothing is wrong,
-// it is not the time to enter it.
-func (k *Keeper) prepareDatabase(ctx context.Context, target member.Assignment, d postgres.Database) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*within)
-	defer cancel()
-	return k.visit.Call(ctx, k.conn, d,
-		func(ctx context.Context) (*pgx.Conn, error) { return k.admin(ctx, target, d.Name) },
-		func(conn *pgx.Conn) error { return postgres.SetUpSlots(ctx, conn) })
-}
-
-// manners are the settings of the agent's sessions. Nothing waits long there, and nothing is logged
-// that is said again and again: as for what drivers ask.
-var manners = map[string]string{
-	"search_path": "pg_catalog", "lock_timeout": "100ms", "statement_timeout": "5s", "synchronous_commit": "local",
-	"log_statement": "none", "log_duration": "off", "log_min_duration_statement": "-1", "log_min_duration_sample": "-1", "log_transaction_sample_rate": "0",
-	"auto_explain.log_min_duration": "-1", "pgaudit.log": "none",
-}
-
-// admin connects as rdsadmin.
-func (k *Keeper) admin(ctx context.Context, target member.Assignment, database string) (*pgx.Conn, error) {
-	config, err := dial.AdminConfig(k.agent, target)
-	if err != nil {
-		return nil, err
-	}
-	config.Database = database
-	maps.Copy(config.RuntimeParams, manners)
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connect as administrator to %q: %w", database, err)
-	}
-	return conn, nil
 }
